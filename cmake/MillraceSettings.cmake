@@ -1,0 +1,39 @@
+# Language, warnings, sanitizers and output folders for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+set(MILLRACE_SANITIZER "" CACHE STRING "empty, address (with undefined) or thread")
+option(MILLRACE_COVERAGE "instrument for gcov" OFF)
+
+# One interface target carries the warnings, so that every room has the same.
+add_library(millrace_settings INTERFACE)
+target_compile_options(millrace_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-error=restrict -Wno-error=stringop-overflow>) # false alarms of g++ 12 at -O3
+if(MILLRACE_SANITIZER STREQUAL "address")
+  target_compile_options(millrace_settings INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(millrace_settings INTERFACE -fsanitize=address,undefined -rdynamic)
+elseif(MILLRACE_SANITIZER STREQUAL "thread")
+  target_compile_options(millrace_settings INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(millrace_settings INTERFACE -fsanitize=thread)
+elseif(MILLRACE_SANITIZER)
+  message(FATAL_ERROR "MILLRACE_SANITIZER is '${MILLRACE_SANITIZER}'; allowed: empty, address, thread")
+endif()
+if(MILLRACE_COVERAGE)
+  target_compile_options(millrace_settings INTERFACE --coverage -O0 -g)
+  target_link_options(millrace_settings INTERFACE --coverage)
+endif()

@@ -1,0 +1,2 @@
+// What each type of option allows, in words.
+#include "config/option.h"

@@ -1,0 +1,37 @@
+// Nearest names, globs and formats.
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(NearestName, FindsSlipsAndLeavesStrangersAlone) {
+  const std::vector<std::string> names{"micro_batches", "pipelines", "dp"};
+  EXPECT_EQ(nearest_name("mirco_batches", names), "micro_batches");
+  EXPECT_EQ(nearest_name("dpp", names), "dp");
+  EXPECT_EQ(nearest_name("learning_rate", names), std::nullopt);
+}
+
+TEST(UnknownName, ListsWhatIsValid) {
+  const std::vector<std::string> names{"dp", "exact"};
+  EXPECT_EQ(unknown_name("partitioner", "dpp", names), "unknown partitioner 'dpp' (did you mean 'dp'?); valid: dp, exact");
+}
+
+TEST(Glob, MatchesTheWholeNameAcrossDots) {
+  EXPECT_TRUE(matches_glob("layer1.*", "layer1.0.conv1"));
+  EXPECT_TRUE(matches_glob("*.weight", "blocks.0.mlp.up.weight"));
+  EXPECT_TRUE(matches_glob("blocks.*.mlp.*", "blocks.11.mlp.gelu"));
+  EXPECT_FALSE(matches_glob("layer1", "layer1.0"));
+  EXPECT_FALSE(matches_glob("layer?.x", "layer10.x"));
+  EXPECT_TRUE(matches_glob("*", ""));
+}
+
+TEST(Format, PicksAReadableUnit) {
+  EXPECT_EQ(format(Bytes(512)), "512 B");
+  EXPECT_EQ(format(25_MiB), "25.0 MiB");
+  EXPECT_EQ(format(Seconds(0.0123)), "12.30 ms");
+}
+
+}  // namespace
+}  // namespace millrace
