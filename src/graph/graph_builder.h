@@ -1,0 +1,46 @@
+// Builds a Graph operator by operator, inferring shapes and naming tensors as it goes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace millrace {
+
+/// One operator to add. Inputs must exist already, so declaration order is topological.
+struct OpSpec {
+  std::string name;
+  std::string kind;
+  std::vector<TensorId> inputs{};
+  Attributes attributes{};
+  std::string layer{};
+  /// Tied weights: existing parameter tensors to use instead of new ones, in the schema's order; -1 makes a new one.
+  std::vector<TensorId> shared_parameters{};
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::string name);
+
+  TensorId input(std::string name, TensorShape shape);
+  TensorId label(std::string name, TensorShape shape);
+
+  /// Adds the operator and its parameters, buffers and outputs; returns its first output.
+  /// \throws InvalidInput  unknown kind or attribute, shapes that do not fit, a name used twice: each names the operator.
+  TensorId add(OpSpec spec);
+
+  TensorId find_tensor(std::string_view name) const;
+  const TensorShape& shape(TensorId id) const;
+  /// Changes how a parameter starts (for example the last linear of a residual branch).
+  void initialize(TensorId parameter, Initializer initializer);
+
+  /// The finished graph; the builder is empty afterwards.
+  Graph build();
+
+ private:
+  TensorId add_tensor(Tensor tensor);
+  Graph graph_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+// One operator kind as one row of a table: shapes, cost, letters, and what its backward reads (ARCHITECTURE,
+// "Operator kind"). The kernels of a kind live with each device.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/attributes.h"
+#include "graph/tensor.h"
+
+namespace millrace {
+
+/// A parameter or buffer that an operator owns: "weight", "running_mean".
+struct OwnedTensor {
+  std::string suffix;
+  Dims dims;
+  Initializer initializer{};
+};
+
+/// What a kind makes of its inputs.
+struct Inference {
+  std::vector<TensorShape> outputs;
+  std::vector<OwnedTensor> parameters;
+  std::vector<OwnedTensor> buffers;
+};
+
+/// Shapes of one operator, by operand.
+struct OperandShapes {
+  std::vector<TensorShape> inputs;
+  std::vector<TensorShape> outputs;
+  std::vector<Dims> parameters;
+};
+
+/// Floating point operations of one sample.
+struct OpFlops {
+  double forward = 0;
+  double backward_input = 0;
+  double backward_weight = 0;
+};
+
+/// Letters of each dimension, batch axis included ("n" first), one string an operand: dimensions with the same
+/// letter are split together; a letter of inputs or parameters that no output has is contracted (METHODS 7).
+/// An upper-case letter may not be split.
+struct Letters {
+  std::vector<std::string> inputs;
+  std::vector<std::string> parameters;
+  std::vector<std::string> outputs;
+};
+
+/// What the backward passes of an operator read, besides the gradients of its outputs. Positions in the operand lists.
+struct Saved {
+  std::vector<int> inputs;
+  std::vector<int> outputs;
+  std::vector<int> parameters;
+  std::int64_t extra_reals_per_sample = 0;  ///< statistics kept from forward (row means, arg-max positions, …)
+  bool input_gradient_needs_only_parameters = false;  ///< backward-input reads no saved activation (linear, conv)
+};
+
+/// One operator kind.
+struct OpSchema {
+  std::string name{};
+  std::string text{};
+  int minimum_inputs = 1;
+  int maximum_inputs = 1;
+  /// Attributes with their defaults; one without a default must be given. Other names are refused.
+  std::vector<std::pair<std::string, std::optional<Attribute>>> attributes{};
+  bool is_loss = false;  ///< outputs: the loss of each sample [n], then the fraction of correct answers [n] (or none)
+  /// \throws InvalidInput  naming the operand, what was found and what is allowed.
+  Inference (*infer)(const Attributes&, std::span<const TensorShape> inputs) = nullptr;
+  OpFlops (*flops)(const Attributes&, const OperandShapes&) = nullptr;
+  Letters (*letters)(const Attributes&, const OperandShapes&) = nullptr;
+  Saved (*saved)(const Attributes&, const OperandShapes&) = nullptr;
+};
+
+/// All kinds, in the order in which they are listed.
+const std::vector<const OpSchema*>& op_schemas();
+
+/// \throws InvalidInput  with the nearest valid name.
+const OpSchema& op_schema(std::string_view kind);
+
+}  // namespace millrace

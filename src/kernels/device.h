@@ -1,0 +1,80 @@
+// The device interface: a device compiles a whole stage for a number of rows; it does not run operators one by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/stage_graph.h"
+#include "kernels/precision.h"
+#include "kernels/stage_parameters.h"
+
+namespace millrace::kernels {
+
+/// What the rows of one micro-batch are.
+struct BatchContext {
+  std::int64_t step = 0;                  ///< iteration, from 0
+  std::span<const std::int64_t> samples;  ///< id of each row
+  std::int64_t valid_rows = 0;            ///< the rows after these are padding: they weigh 0
+  double row_weight = 0;                  ///< 1 / (valid rows of the global batch)
+};
+
+/// Memory that an executable holds, in bytes, apart from the StageParameters.
+struct ExecutableBytes {
+  std::int64_t per_slot = 0;   ///< kept from forward to backward, for each slot
+  std::int64_t workspace = 0;  ///< shared by all slots: gradients in flight, scratch, copies of weights in other layouts
+  int slots = 0;
+};
+
+/// A stage compiled for a fixed number of rows. A slot holds one live micro-batch, from its forward to the end of its
+/// backward. Border buffers are plain row-major [rows, dims…]. After compilation nothing allocates.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  virtual std::int64_t rows() const = 0;
+  virtual ExecutableBytes bytes() const = 0;
+
+  /// Written before forward: activations of other stages, inputs and labels (StageGraph::inputs).
+  virtual void* input(int slot, TensorId tensor) = 0;
+  /// Read after forward, until the slot's next forward (StageGraph::outputs).
+  virtual const void* output(int slot, TensorId tensor) = 0;
+  /// Written before backward: gradients from other stages, and the row weights of the loss
+  /// (StageGraph::gradient_outputs, and the loss operator's first output).
+  virtual void* output_gradient(int slot, TensorId tensor) = 0;
+  /// Read after backward or backward_input, until the next backward of any slot (StageGraph::gradient_inputs).
+  virtual const void* input_gradient(int slot, TensorId tensor) = 0;
+
+  virtual void forward(int slot, const BatchContext& context) = 0;
+  /// Gradients of inputs, and parameter gradients added to the StageParameters.
+  virtual void backward(int slot) = 0;
+  /// The two halves of backward, for schedules that split it: input first, then weight, on the same slot.
+  virtual void backward_input(int slot) = 0;
+  virtual void backward_weight(int slot) = 0;
+};
+
+struct CompileOptions {
+  std::int64_t rows = 1;
+  int slots = 1;                ///< live micro-batches that the program needs
+  bool training = true;         ///< false: forward only; dropout passes through, batch norm uses running statistics
+  bool split_backward = false;  ///< backward_input and backward_weight are called apart
+  std::uint64_t seed = 1;       ///< of dropout masks
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;
+  /// `parameters` must outlive the executable. \throws InvalidInput  an operator kind that this device does not offer.
+  virtual std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
+                                              const CompileOptions& options) = 0;
+};
+
+/// `kernels`: auto | reference | onednn (auto: onednn in fp32, reference in fp64).
+/// \throws InvalidInput  an unknown name, or a precision that the device does not offer.
+std::unique_ptr<Device> make_device(std::string_view kernels, Precision precision);
+
+}  // namespace millrace::kernels

@@ -1,0 +1,27 @@
+// What a device adds to the common stage executor: its kernels and the layouts of the stage's inner tensors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "graph/tensor.h"
+#include "kernels/op_kernel.h"
+
+namespace millrace::kernels {
+
+/// One per compiled stage and number of rows. Tensors at the stage's border are plain row-major; inner activations
+/// and their gradients have the layout that the factory chose for them.
+class KernelFactory {
+ public:
+  virtual ~KernelFactory() = default;
+
+  virtual std::unique_ptr<OpKernel> make(OpId op) = 0;
+
+  /// Bytes of activation `tensor` (and of its gradient) for all rows.
+  virtual std::int64_t tensor_bytes(TensorId tensor) const = 0;
+
+  /// destination += source, both in the layout of `tensor`: gradients of a tensor with several readers.
+  virtual void add(TensorId tensor, void* destination, const void* source) const = 0;
+};
+
+}  // namespace millrace::kernels

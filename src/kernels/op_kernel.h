@@ -1,0 +1,43 @@
+// The kernels of one operator of a compiled stage: forward, and backward in its two halves.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace millrace::kernels {
+
+/// The buffers of one call, in operand order. A batched tensor is [rows, dims…]; in plain layout row-major, real
+/// elements in the stage's precision, indices int32. Null where an operand is not needed.
+struct OpCall {
+  std::int64_t rows = 0;
+  std::int64_t valid_rows = 0;  ///< the first `valid_rows` samples are real, the rest is padding (weight 0)
+  double row_weight = 0;        ///< 1 / (valid rows of the global batch): weighs the statistics that batch norm deposits
+  std::int64_t step = 0;        ///< iteration, from 0: for dropout masks
+  std::span<const std::int64_t> samples;  ///< the id of each row: for dropout masks
+
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
+  std::span<const void* const> parameters;
+  std::span<const void* const> buffers;
+  std::span<const void* const> output_gradients;
+  std::span<void* const> input_gradients;      ///< overwritten; null: not wanted
+  std::span<void* const> parameter_gradients;  ///< added to
+  std::span<void* const> buffer_gradients;     ///< batch norm adds valid_rows · row_weight · statistic, in forward
+  void* extra = nullptr;                       ///< kept from forward to backward of one micro-batch
+  void* scratch = nullptr;                     ///< free for the length of the call; shared by all operators
+};
+
+/// What a device makes of one operator for one number of rows. Calls allocate nothing.
+class OpKernel {
+ public:
+  virtual ~OpKernel() = default;
+
+  virtual void forward(const OpCall& call) = 0;
+  virtual void backward_input(const OpCall& call) = 0;
+  virtual void backward_weight(const OpCall&) {}
+
+  virtual std::int64_t extra_bytes() const { return 0; }
+  virtual std::int64_t scratch_bytes() const { return 0; }
+};
+
+}  // namespace millrace::kernels

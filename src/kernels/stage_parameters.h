@@ -1,0 +1,71 @@
+// The parameters and buffers of one stage on one rank: values and gradients in logical row-major layout, shared by
+// the executables of every number of rows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "graph/stage_graph.h"
+#include "kernels/precision.h"
+
+namespace millrace::kernels {
+
+/// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
+/// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
+/// by combine_uses(): the sum then does not depend on where stages are cut.
+/// The "gradient" of a buffer (running statistic) is the weighted sum of the statistics of the micro-batches.
+class StageParameters {
+ public:
+  /// \param order  all parameters and buffers of the stage, in storage order.
+  StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision);
+
+  /// Values from the tensors' initializers: functions of (seed, tensor name, index) alone.
+  void initialize(std::uint64_t seed);
+
+  Precision precision() const { return precision_; }
+  std::span<const TensorId> order() const { return order_; }
+  std::int64_t elements(TensorId tensor) const;
+
+  void* value(TensorId tensor);
+  /// Accumulator of one use; for a tensor with one use the same as gradient(tensor).
+  void* gradient(TensorId tensor, OpId user);
+  void* gradient(TensorId tensor);
+
+  /// The tensors `order()[first .. first + count)` as one range of elements.
+  void* value_range(std::size_t first);
+  void* gradient_range(std::size_t first);
+  std::int64_t range_elements(std::size_t first, std::size_t count) const;
+
+  void zero_gradients();
+  void combine_uses();
+
+  /// Rises with every change of values: copies in other layouts refresh when they see a new one.
+  std::uint64_t version() const { return version_; }
+  void values_changed() { ++version_; }
+
+  std::int64_t value_bytes() const;
+  std::int64_t gradient_bytes() const;
+
+ private:
+  struct Place {
+    std::int64_t offset = 0;
+    std::int64_t elements = 0;
+    std::vector<std::pair<OpId, std::int64_t>> uses;  // operator, offset of its accumulator in gradients_
+  };
+  const Place& place(TensorId tensor) const;
+
+  const Graph* graph_;
+  Precision precision_;
+  std::vector<TensorId> order_;
+  std::vector<std::int32_t> index_of_;  // by tensor id - first id; -1 where not of this stage
+  std::vector<Place> places_;           // in storage order
+  std::int64_t elements_ = 0;
+  std::int64_t gradient_elements_ = 0;
+  std::unique_ptr<std::byte[]> values_;
+  std::unique_ptr<std::byte[]> gradients_;
+  std::uint64_t version_ = 1;
+};
+
+}  // namespace millrace::kernels

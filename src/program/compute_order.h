@@ -1,0 +1,60 @@
+// What a schedule decides: in which order each rank computes. Communication is inserted by lowering (METHODS 4).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace {
+
+enum class ComputeKind : std::uint8_t { forward, backward, backward_input, backward_weight };
+
+struct ComputeAction {
+  ComputeKind kind = ComputeKind::forward;
+  std::int32_t stage = -1;  ///< index of the stage, counted through all pipelines
+  std::int32_t micro_batch = -1;
+
+  bool operator==(const ComputeAction&) const = default;
+};
+
+/// Seconds of one micro-batch on each stage, by flat stage index: for schedules that fit their order to unequal stages.
+struct StageCosts {
+  std::vector<Seconds> forward;
+  std::vector<Seconds> backward;
+};
+
+/// The actions of each rank. All replicas of a stage act alike, so schedules write to the lane of a stage.
+class ComputeOrder {
+ public:
+  explicit ComputeOrder(const Plan& plan);
+
+  /// Appends to the ranks of one stage.
+  class Lane {
+   public:
+    Lane& forward(std::int64_t micro_batch);
+    Lane& backward(std::int64_t micro_batch);
+    Lane& backward_input(std::int64_t micro_batch);
+    Lane& backward_weight(std::int64_t micro_batch);
+
+   private:
+    friend class ComputeOrder;
+    Lane(ComputeOrder& order, std::int32_t stage) : order_(&order), stage_(stage) {}
+    Lane& append(ComputeKind kind, std::int64_t micro_batch);
+    ComputeOrder* order_;
+    std::int32_t stage_;
+  };
+  Lane lane(StageRef stage);
+
+  const std::vector<std::vector<ComputeAction>>& ranks() const { return ranks_; }
+
+ private:
+  std::vector<std::vector<int>> stage_devices_;  // by flat stage index
+  std::vector<std::int32_t> first_stage_;        // flat index of each pipeline's first stage
+  std::vector<std::vector<ComputeAction>> ranks_;
+};
+
+/// Flat index of `stage`, counted through all pipelines of `plan`.
+std::int32_t flat_index(const Plan& plan, StageRef stage);
+
+}  // namespace millrace
