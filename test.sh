@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds and tests everything: release and ASan+UBSan; with --full also ThreadSanitizer, clang and the long tests.
+# One ctest runs the tests of all builds, and its summary is the last thing printed.
+# usage: ./test.sh [--full]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+# shellcheck source=scripts/steps.sh
+. scripts/steps.sh
+
+builds=(debug release)
+needs=(--tests)
+filter=(--label-exclude '^full$')
+case ${1-} in
+  '') ;;
+  --full)
+    builds+=(tsan clang)
+    needs+=(--full)
+    filter=()
+    ;;
+  *)
+    echo "test.sh: unknown argument '$1'; valid: --full" >&2
+    exit 2
+    ;;
+esac
+jobs=$(nproc)
+[ "$jobs" -ge 2 ] || jobs=2
+
+build() {
+  cmake --preset "$1" -DMILLRACE_BUILD_TESTS=ON --log-level=WARNING &&
+    cmake --build "build/$1" --parallel "$jobs"
+}
+
+# names LABEL: the tests with this label, one a line.
+names() {
+  ctest --test-dir build/all -N -L "^$1\$" | sed -n 's/^ *Test *#[0-9]*: /  /p'
+}
+
+step "packages" scripts/dependencies.sh "${needs[@]}"
+for preset in "${builds[@]}"; do
+  step "build $preset" build "$preset"
+done
+
+# A folder for ctest that holds the tests of all builds; those of a sanitizer build carry its name (base_test@address).
+mkdir -p build/all
+printf 'subdirs("../%s")\n' "${builds[@]}" >build/all/CTestTestfile.cmake
+
+printf '\n==> not run here, and why\n'
+if [ ${#filter[@]} -gt 0 ]; then
+  echo "too long for every change; ./test.sh --full runs them, and the ThreadSanitizer and clang builds:"
+  names full
+fi
+if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+  echo "no NVIDIA GPU on this machine, so these skip themselves:"
+  names gpu
+fi
+
+printf '\n==> tests (builds and packages took %d s)\n' "$SECONDS"
+exec ctest --test-dir build/all --parallel "$jobs" --output-on-failure --no-tests=error ${filter[@]+"${filter[@]}"}
