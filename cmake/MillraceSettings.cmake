@@ -25,13 +25,18 @@ target_compile_options(millrace_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-error=restrict -Wno-error=stringop-overflow>) # false alarms of g++ 12 at -O3
 if(MILLRACE_SANITIZER STREQUAL "address")
-  target_compile_options(millrace_settings INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  target_link_options(millrace_settings INTERFACE -fsanitize=address,undefined -rdynamic)
+  set(sanitizer -fsanitize=address,undefined -fno-sanitize-recover=undefined)
 elseif(MILLRACE_SANITIZER STREQUAL "thread")
-  target_compile_options(millrace_settings INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
-  target_link_options(millrace_settings INTERFACE -fsanitize=thread)
+  set(sanitizer -fsanitize=thread)
 elseif(MILLRACE_SANITIZER)
   message(FATAL_ERROR "MILLRACE_SANITIZER is '${MILLRACE_SANITIZER}'; allowed: empty, address, thread")
+endif()
+if(MILLRACE_SANITIZER)
+  target_compile_options(millrace_settings INTERFACE ${sanitizer} -fno-omit-frame-pointer)
+  target_link_options(millrace_settings INTERFACE ${sanitizer} -rdynamic)
+  # In every program, so that the frames of MPI's plugins still have names when leaks are reported at the end.
+  add_library(millrace_no_dlclose OBJECT ${PROJECT_SOURCE_DIR}/tests/support/no_dlclose.cpp)
+  target_link_libraries(millrace_settings INTERFACE $<TARGET_OBJECTS:millrace_no_dlclose>)
 endif()
 if(MILLRACE_COVERAGE)
   target_compile_options(millrace_settings INTERFACE --coverage -O0 -g)

@@ -1,0 +1,25 @@
+# Finds the CUDA toolkit where there is one: never required with AUTO, an error with ON when it is missing.
+# The interface target millrace_cuda carries what a build knows of it: MILLRACE_CUDA_VERSION, empty without a toolkit.
+# It links no CUDA library: a program that links the driver would not start on a machine without one.
+set(MILLRACE_CUDA AUTO CACHE STRING "AUTO, ON or OFF: build for CUDA devices")
+set_property(CACHE MILLRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(NOT MILLRACE_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "MILLRACE_CUDA is '${MILLRACE_CUDA}'; allowed: AUTO, ON, OFF")
+endif()
+
+set(cuda_version "")
+if(NOT MILLRACE_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit 12 QUIET)
+  if(CUDAToolkit_FOUND)
+    set(cuda_version ${CUDAToolkit_VERSION})
+    message(STATUS "CUDA toolkit ${cuda_version} in ${CUDAToolkit_BIN_DIR}")
+  elseif(MILLRACE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "MILLRACE_CUDA=ON, but no CUDA toolkit of version 12 or newer was found; "
+      "put nvcc on the PATH or pass -DCUDAToolkit_ROOT=FOLDER, or build with MILLRACE_CUDA=AUTO")
+  else()
+    message(STATUS "no CUDA toolkit of version 12 or newer: building for CPUs only")
+  endif()
+endif()
+
+add_library(millrace_cuda INTERFACE)
+target_compile_definitions(millrace_cuda INTERFACE MILLRACE_CUDA_VERSION="${cuda_version}")
