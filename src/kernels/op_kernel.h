@@ -27,13 +27,16 @@ struct OpCall {
   void* scratch = nullptr;                     ///< free for the length of the call; shared by all operators
 };
 
-/// What a device makes of one operator for one number of rows. Calls allocate nothing.
+/// What a device makes of one operator for one number of rows. Calls allocate nothing. In backward only those inputs
+/// and outputs are given that the schema's `saved` names; parameters and their gradients are given always.
 class OpKernel {
  public:
   virtual ~OpKernel() = default;
 
   virtual void forward(const OpCall& call) = 0;
+  /// Called for every operator that a gradient reaches, also where no input gradient is wanted.
   virtual void backward_input(const OpCall& call) = 0;
+  /// Called after backward_input of the same micro-batch, with the same operands, for operators with parameters.
   virtual void backward_weight(const OpCall&) {}
 
   virtual std::int64_t extra_bytes() const { return 0; }
