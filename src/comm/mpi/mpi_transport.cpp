@@ -1,0 +1,181 @@
+// MPI operations as tickets, and the helper thread that tests them.
+#include "comm/mpi/mpi_transport.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include <sched.h>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "comm/mpi/mpi_error.h"
+
+namespace millrace::comm {
+namespace {
+
+// ENVIRONMENT: a helper that tests every 100 us hides a 16 MiB reduction behind 50 ms of compute.
+constexpr std::chrono::microseconds kNap{100};
+constexpr int kSpins = 200;        // polls before the waiting thread begins to nap
+constexpr std::chrono::microseconds kWaitNap{20};
+
+MPI_Datatype mpi_type(Element element) { return element == Element::float64 ? MPI_DOUBLE : MPI_FLOAT; }
+std::int64_t element_bytes(Element element) { return element == Element::float64 ? 8 : 4; }
+
+// Calls `piece(offset, count)` for `total` things in runs of at most `limit`; an empty message is one empty run.
+template <class Piece>
+void in_pieces(std::int64_t total, std::int64_t limit, Piece piece) {
+  std::int64_t done = 0;
+  do {
+    const std::int64_t count = std::min(limit, total - done);
+    piece(done, static_cast<int>(count));
+    done += count;
+  } while (done < total);
+}
+
+}  // namespace
+
+MpiTransport::MpiTransport(MPI_Comm communicator, MpiTransportOptions options) : options_(options) {
+  check_mpi(MPI_Comm_dup(communicator, &messages_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(messages_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(messages_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(messages_, &size_), "MPI_Comm_size");
+  int* tag_limit = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(messages_, MPI_TAG_UB, static_cast<void*>(&tag_limit), &found), "MPI_Comm_get_attr");
+  largest_tag_ = found != 0 ? *tag_limit : 32767;  // 32767 is what the MPI standard guarantees
+  helper_ = std::thread([this] { progress(); });
+}
+
+MpiTransport::~MpiTransport() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_one();
+  helper_.join();
+  // Freeing a communicator is collective: after an error on one rank only it would hang, so it is left to MPI's end.
+}
+
+Ticket MpiTransport::open_ticket() {
+  if (free_.empty()) {
+    free_.push_back(static_cast<Ticket>(requests_.size()));
+    requests_.emplace_back();
+    active_.reserve(requests_.size());
+  }
+  const Ticket ticket = free_.back();
+  free_.pop_back();
+  requests_[static_cast<std::size_t>(ticket)].clear();
+  active_.push_back(ticket);
+  return ticket;
+}
+
+Ticket MpiTransport::send(std::span<const std::byte> data, int peer, int tag) {
+  const std::unique_lock lock(mutex_);
+  const Ticket ticket = open_ticket();
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  in_pieces(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes, [&](std::int64_t at, int count) {
+    requests.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Isend(data.data() + at, count, MPI_BYTE, peer, tag, messages_, &requests.back()), "MPI_Isend");
+  });
+  bytes_sent_ += static_cast<std::int64_t>(data.size());
+  work_.notify_one();
+  return ticket;
+}
+
+Ticket MpiTransport::receive(std::span<std::byte> data, int peer, int tag) {
+  const std::unique_lock lock(mutex_);
+  const Ticket ticket = open_ticket();
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  in_pieces(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes, [&](std::int64_t at, int count) {
+    requests.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Irecv(data.data() + at, count, MPI_BYTE, peer, tag, messages_, &requests.back()), "MPI_Irecv");
+  });
+  bytes_received_ += static_cast<std::int64_t>(data.size());
+  work_.notify_one();
+  return ticket;
+}
+
+GroupId MpiTransport::group(std::span<const int> ranks) {
+  const std::vector<int> key(ranks.begin(), ranks.end());
+  if (const auto known = group_of_.find(key); known != group_of_.end()) return known->second;
+  const std::unique_lock lock(mutex_);
+  MPI_Group all = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_group(messages_, &all), "MPI_Comm_group");
+  check_mpi(MPI_Group_incl(all, static_cast<int>(key.size()), key.data(), &members), "MPI_Group_incl");
+  check_mpi(MPI_Comm_create_group(messages_, members, 0, &made), "MPI_Comm_create_group");
+  check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  MPI_Group_free(&members);
+  MPI_Group_free(&all);
+  groups_.push_back(made);
+  const auto id = static_cast<GroupId>(groups_.size() - 1);
+  group_of_.emplace(key, id);
+  return id;
+}
+
+Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, Element element) {
+  const std::unique_lock lock(mutex_);
+  const Ticket ticket = open_ticket();
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  const std::int64_t bytes = element_bytes(element);
+  in_pieces(count, std::max<std::int64_t>(1, options_.largest_message_bytes / bytes), [&](std::int64_t at, int piece) {
+    requests.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * bytes, piece, mpi_type(element), MPI_SUM,
+                             groups_[static_cast<std::size_t>(group)], &requests.back()),
+              "MPI_Iallreduce");
+  });
+  bytes_sent_ += count * bytes;
+  bytes_received_ += count * bytes;
+  work_.notify_one();
+  return ticket;
+}
+
+bool MpiTransport::advance(Ticket ticket) {
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  int done = 0;
+  check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+  return done != 0;
+}
+
+bool MpiTransport::test(Ticket ticket) {
+  const std::unique_lock lock(mutex_);
+  if (!advance(ticket)) return false;
+  active_.erase(std::find(active_.begin(), active_.end(), ticket));
+  free_.push_back(ticket);
+  return true;
+}
+
+void MpiTransport::wait(Ticket ticket, WaitObserver* observer) {
+  for (int polls = 0; !test(ticket); ++polls) {
+    if (polls == 0 && observer != nullptr) observer->waiting();
+    // Ranks may share cores: yield early, nap when the peer is clearly busy.
+    if (polls < kSpins) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(kWaitNap);
+    }
+  }
+  if (observer != nullptr) observer->finished();
+}
+
+void MpiTransport::progress() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (active_.empty()) {
+      work_.wait(lock, [this] { return stop_ || !active_.empty(); });
+      continue;
+    }
+    try {
+      // One test enters MPI's progress engine, which serves every operation in flight.
+      advance(active_.front());
+    } catch (const Error&) {
+      return;  // the issuing thread meets the same failure at its wait and reports it
+    }
+    lock.unlock();
+    std::this_thread::sleep_for(kNap);
+    lock.lock();
+  }
+}
+
+}  // namespace millrace::comm

@@ -1,0 +1,70 @@
+// The transport over MPI: operations split under a count limit, and a helper thread that keeps them moving while the
+// caller computes (METHODS 8: non-blocking MPI operations do not progress by themselves).
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <mpi.h>
+
+#include "comm/transport.h"
+
+namespace millrace::comm {
+
+struct MpiTransportOptions {
+  std::int64_t largest_message_bytes = std::int64_t{64} << 20;  ///< longer messages and sums go in pieces
+};
+
+class MpiTransport final : public Transport {
+ public:
+  /// Works on duplicates of `communicator`: one for messages, one for each group.
+  explicit MpiTransport(MPI_Comm communicator, MpiTransportOptions options = {});
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::int64_t largest_tag() const override { return largest_tag_; }
+
+  Ticket send(std::span<const std::byte> data, int peer, int tag) override;
+  Ticket receive(std::span<std::byte> data, int peer, int tag) override;
+  GroupId group(std::span<const int> ranks) override;
+  Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) override;
+  bool test(Ticket ticket) override;
+  void wait(Ticket ticket, WaitObserver* observer) override;
+
+  std::int64_t bytes_sent() const override { return bytes_sent_; }
+  std::int64_t bytes_received() const override { return bytes_received_; }
+
+ private:
+  Ticket open_ticket();
+  bool advance(Ticket ticket);  // with mutex_ held
+  void progress();
+
+  MpiTransportOptions options_;
+  MPI_Comm messages_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  std::int64_t largest_tag_ = 0;
+  std::vector<MPI_Comm> groups_;
+  std::map<std::vector<int>, GroupId> group_of_;
+  std::int64_t bytes_sent_ = 0;
+  std::int64_t bytes_received_ = 0;
+
+  // MPI calls of the issuing thread and of the helper exclude each other; tickets are recycled, so that steady state
+  // allocates nothing.
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::vector<std::vector<MPI_Request>> requests_;  // by ticket
+  std::vector<Ticket> free_;
+  std::vector<Ticket> active_;
+  bool stop_ = false;
+  std::thread helper_;
+};
+
+}  // namespace millrace::comm

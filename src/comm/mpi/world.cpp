@@ -1,0 +1,97 @@
+// Start and end of MPI, and texts between rank 0 and the others.
+#include "comm/mpi/world.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "comm/mpi/mpi_error.h"
+
+namespace millrace::comm {
+namespace {
+
+// Texts longer than an int's worth of bytes go in pieces.
+constexpr std::int64_t kPiece = 1 << 30;
+
+void broadcast_bytes(char* data, std::int64_t size, MPI_Comm communicator) {
+  for (std::int64_t done = 0; done < size; done += kPiece) {
+    const auto count = static_cast<int>(std::min(kPiece, size - done));
+    check_mpi(MPI_Bcast(data + done, count, MPI_CHAR, 0, communicator), "MPI_Bcast");
+  }
+}
+
+}  // namespace
+
+World::World(int* argc, char*** argv) {
+  int granted = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &granted), "MPI_Init_thread");
+  check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(name, &length), "MPI_Get_processor_name");
+  host_.assign(name, static_cast<std::size_t>(length));
+  if (granted < MPI_THREAD_MULTIPLE) {
+    throw SystemError(fmt::format("MPI grants thread level {} where MPI_THREAD_MULTIPLE ({}) is needed for progress while "
+                                  "kernels run; rebuild MPI with thread support", granted, MPI_THREAD_MULTIPLE));
+  }
+}
+
+std::string World::broadcast(const std::string& text) const {
+  std::int64_t size = static_cast<std::int64_t>(text.size());
+  check_mpi(MPI_Bcast(&size, 1, MPI_INT64_T, 0, communicator_), "MPI_Bcast");
+  std::string result = root() ? text : std::string(static_cast<std::size_t>(size), '\0');
+  broadcast_bytes(result.data(), size, communicator_);
+  return result;
+}
+
+std::vector<std::string> World::gather(const std::string& text) const {
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size_)), starts(static_cast<std::size_t>(size_));
+  check_mpi(MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, communicator_), "MPI_Gather");
+  int total = 0;
+  for (std::size_t r = 0; root() && r < lengths.size(); ++r) {
+    starts[r] = total;
+    total += lengths[r];
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  check_mpi(MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0, communicator_),
+            "MPI_Gatherv");
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; root() && r < lengths.size(); ++r) {
+    texts.push_back(all.substr(static_cast<std::size_t>(starts[r]), static_cast<std::size_t>(lengths[r])));
+  }
+  return texts;
+}
+
+std::string World::on_root_then_all(const std::function<std::string()>& make) const {
+  std::string text;
+  int code = 0;
+  std::exception_ptr error;
+  if (root()) {
+    try {
+      text = make();
+    } catch (const Error& e) {
+      code = static_cast<int>(e.code());
+      error = std::current_exception();
+    }
+  }
+  check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, communicator_), "MPI_Bcast");
+  if (error) std::rethrow_exception(error);
+  if (code != 0) throw ErrorOnRoot(static_cast<ExitCode>(code));
+  return broadcast(text);
+}
+
+void World::barrier() const { check_mpi(MPI_Barrier(communicator_), "MPI_Barrier"); }
+
+void World::finish() { check_mpi(MPI_Finalize(), "MPI_Finalize"); }
+
+void World::abort(ExitCode code) {
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace millrace::comm

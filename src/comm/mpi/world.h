@@ -1,0 +1,55 @@
+// The ranks of this job: start and end of MPI, and the few blocking exchanges that commands need outside training.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "base/errors.h"
+
+namespace millrace::comm {
+
+/// An error of the root that the other ranks end with, silently: the root has said it.
+class ErrorOnRoot : public Error {
+ public:
+  explicit ErrorOnRoot(ExitCode code) : Error(code, "an error on rank 0 ended the job") {}
+};
+
+/// MPI from construction to finish(). Outside a launcher it is a world of one.
+class World {
+ public:
+  /// \throws SystemError  when MPI does not grant MPI_THREAD_MULTIPLE: the progress thread needs it.
+  World(int* argc, char*** argv);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool root() const { return rank_ == 0; }
+  const std::string& host() const { return host_; }
+  MPI_Comm communicator() const { return communicator_; }
+
+  /// The text of rank 0, on every rank.
+  std::string broadcast(const std::string& text) const;
+  /// The texts of all ranks in rank order, on rank 0; empty elsewhere.
+  std::vector<std::string> gather(const std::string& text) const;
+  /// Runs `make` on rank 0 and gives its text to all. An Error of `make` is thrown on rank 0 as it is and on the
+  /// others as ErrorOnRoot, so that all end with one message and one code.
+  std::string on_root_then_all(const std::function<std::string()>& make) const;
+
+  void barrier() const;
+  /// Ends MPI; no collective runs in the destructor, since an error may have stopped some ranks only.
+  void finish();
+  /// Ends all ranks of the job at once with `code`.
+  [[noreturn]] static void abort(ExitCode code);
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_WORLD;
+  int rank_ = 0;
+  int size_ = 1;
+  std::string host_;
+};
+
+}  // namespace millrace::comm

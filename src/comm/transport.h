@@ -1,0 +1,52 @@
+// What the runtime asks of a network: messages between pairs and sums over groups, all started without blocking.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace millrace::comm {
+
+/// An operation in flight. A ticket is spent by the first wait() or by test() returning true.
+using Ticket = std::int32_t;
+inline constexpr Ticket kNoTicket = -1;
+
+/// A set of ranks that reduce together. Every member makes the same groups in the same order.
+using GroupId = std::int32_t;
+
+enum class Element : std::uint8_t { float32, float64 };
+
+/// Called while a wait lasts, so that a watchdog can tell which operation is late.
+class WaitObserver {
+ public:
+  virtual ~WaitObserver() = default;
+  virtual void waiting() = 0;  ///< a wait did not end at once
+  virtual void finished() = 0;
+};
+
+/// Messages of any size (64-bit) are split under the transport's limit; messages of one pair and tag arrive in the
+/// order of their sends. Operations progress while the caller computes. One thread issues all operations of a rank.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::int64_t largest_tag() const = 0;
+
+  /// The buffer must stay untouched until the ticket is done.
+  virtual Ticket send(std::span<const std::byte> data, int peer, int tag) = 0;
+  virtual Ticket receive(std::span<std::byte> data, int peer, int tag) = 0;
+
+  /// Collective over `ranks` (ascending); called by its members only. Equal sets share one group.
+  virtual GroupId group(std::span<const int> ranks) = 0;
+  /// Sum over the group, in place, with a fixed order of additions for a fixed group and size.
+  virtual Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) = 0;
+
+  virtual bool test(Ticket ticket) = 0;
+  virtual void wait(Ticket ticket, WaitObserver* observer = nullptr) = 0;
+
+  virtual std::int64_t bytes_sent() const = 0;
+  virtual std::int64_t bytes_received() const = 0;
+};
+
+}  // namespace millrace::comm
