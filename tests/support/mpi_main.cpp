@@ -44,7 +44,8 @@ void meet_the_others(const std::string& failures) {
   const auto since = std::chrono::steady_clock::now();
   for (int done = 0; done == 0; MPI_Test(&arrived, &done, MPI_STATUS_IGNORE)) {
     if (!failures.empty() && std::chrono::steady_clock::now() - since > kPatience) {
-      std::fprintf(stderr, "rank %d failed and the others did not finish the test:\n%s", rank_of_world(), failures.c_str());
+      std::fprintf(stderr, "rank %d failed and the others did not finish the test:\n%s", rank_of_world(),
+                   failures.c_str());
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -101,7 +102,8 @@ class OneVerdict : public ::testing::EmptyTestEventListener {
     what = "an exception that is no std::exception";
   }
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  std::fprintf(stderr, "rank %d ended in %s: %s\n", rank_of_world(), test == nullptr ? "no test" : test->name(), what.c_str());
+  std::fprintf(stderr, "rank %d ended in %s: %s\n", rank_of_world(), test == nullptr ? "no test" : test->name(),
+               what.c_str());
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
 }
