@@ -1,0 +1,42 @@
+// Which link two devices share.
+#include "cluster/cluster.h"
+
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+
+namespace millrace::cluster {
+
+Cluster::Cluster(std::string name, Kind kind, std::vector<Device> devices, std::vector<int> node_of,
+                 std::vector<Node> nodes, Network network, bool emulated)
+    : name_(std::move(name)),
+      kind_(kind),
+      emulated_(emulated),
+      devices_(std::move(devices)),
+      node_of_(std::move(node_of)),
+      nodes_(std::move(nodes)),
+      network_(network) {
+  if (devices_.empty()) throw InvalidInput(fmt::format("cluster '{}' has no devices", name_));
+  if (node_of_.size() != devices_.size()) {
+    throw InvalidInput(fmt::format("cluster '{}' has {} devices, but a node for {} of them", name_, devices_.size(),
+                                   node_of_.size()));
+  }
+  for (const int node : node_of_) {
+    if (node < 0 || node >= static_cast<int>(nodes_.size())) {
+      throw InvalidInput(fmt::format("cluster '{}' has a device on node {}; it has {} nodes", name_, node,
+                                     nodes_.size()));
+    }
+  }
+}
+
+Link Cluster::link(int a, int b) const {
+  if (a == b) return {BytesPerSecond(std::numeric_limits<double>::infinity()), Seconds{}};
+  const int node = node_of(a);
+  if (node == node_of(b)) return nodes_[static_cast<std::size_t>(node)].link;
+  return {network_.link.bandwidth / network_.oversubscription, network_.link.latency};
+}
+
+}  // namespace millrace::cluster
