@@ -1,0 +1,23 @@
+// HDF5 files that are complete from the first moment they can be seen, and tables that outgrow theirs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "storage/file.h"
+#include "storage/file_lock.h"
+#include "storage/write_aside.h"
+
+namespace millrace::storage {
+
+/// Makes the locked file aside, lets `build` fill it (groups, attributes, empty tables), renames it into place and
+/// opens it for writing: a kill at any moment leaves no file, the former one, or a readable one.
+/// \throws InvalidInput when it exists and may not be replaced.
+File make_published(const FileLock& lock, Existing existing, const std::function<void(File&)>& build);
+
+/// Gives table `name` ("/iterations") room for `capacity` rows, by a copy of the whole file written aside: grow in
+/// big steps. The file must be closed; reopen it with File::modify. A capacity that is no larger changes nothing.
+void grow_table(const FileLock& lock, const std::string& name, std::uint64_t capacity);
+
+}  // namespace millrace::storage

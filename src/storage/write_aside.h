@@ -1,0 +1,21 @@
+// Files that appear whole or not at all: written under another name, put on the disk, renamed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace millrace::storage {
+
+enum class Existing { refuse, replace };
+
+/// Calls `write` with a path beside `target`, syncs what it wrote, renames it to `target` and syncs the folder.
+/// Missing folders on the way are made. If `write` throws, or the process dies, `target` is as it was.
+/// \throws InvalidInput when `target` exists and may not be replaced; SystemError when the system refuses a step.
+void write_aside(const std::filesystem::path& target, Existing existing,
+                 const std::function<void(const std::filesystem::path&)>& write);
+
+/// The same for a short text.
+void write_text_aside(const std::filesystem::path& target, Existing existing, std::string_view text);
+
+}  // namespace millrace::storage
