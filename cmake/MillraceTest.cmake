@@ -20,6 +20,8 @@ if(MILLRACE_SANITIZER STREQUAL "address")
 elseif(MILLRACE_SANITIZER STREQUAL "thread")
   set(MILLRACE_TEST_SUFFIX @thread)
   set(MILLRACE_TEST_SLOWDOWN 10)
+  # Open MPI's TCP plugin takes its own locks in two orders; the ranks of a test share a host and do not need it.
+  list(TRANSFORM MILLRACE_TEST_ENVIRONMENT REPLACE "^(OMPI_MCA_btl=.*),tcp$" "\\1")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(MILLRACE_TEST_SUFFIX @clang)
 endif()
