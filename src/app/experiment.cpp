@@ -1,0 +1,89 @@
+// Reads an experiment file as a whole, and writes it back with every default filled in.
+#include "app/experiment.h"
+
+#include <array>
+#include <filesystem>
+
+#include "app/sections.h"
+#include "config/document.h"
+#include "config/emit.h"
+#include "config/set.h"
+
+namespace millrace::app {
+namespace {
+
+using config::Node;
+
+const std::vector<config::ShortForm>& short_forms() {
+  static const std::vector<config::ShortForm> forms{
+      {"plan.partitioner", "name"}, {"plan.schedule", "name"}, {"train.learning_rate", "kind"}};
+  return forms;
+}
+
+std::string replace_name(std::string output, const std::string& name) {
+  static constexpr std::string_view kMark = "{name}";
+  for (auto at = output.find(kMark); at != std::string::npos; at = output.find(kMark, at + name.size())) {
+    output.replace(at, kMark.size(), name);
+  }
+  return output;
+}
+
+Node write(const Experiment& experiment) {
+  Node node = Node::map();
+  node.add("name", Node::quote(experiment.name));
+  node.add("seed", Node::plain(std::to_string(experiment.seed)));
+  node.add("model", write_model(experiment.model));
+  node.add("data", write_data(experiment.data));
+  node.add("cluster", Node::quote("local"));
+  node.add("costs", Node::quote("analytic"));
+  node.add("plan", write_plan(experiment.plan));
+  node.add("train", write_train(experiment));
+  node.add("output", Node::quote(experiment.output));
+  return node;
+}
+
+Experiment read(const Node& root, config::Problems& problems) {
+  Experiment experiment;
+  {
+    config::Reader reader(root, problems);
+    const config::Field name = reader.field("name");
+    experiment.name = name.as(config::Text{});
+    if (name && experiment.name.find('/') != std::string::npos) name.refuse("a name has no '/': it names the results file");
+    experiment.seed = static_cast<std::uint64_t>(reader.get("seed", config::Integer{0}, 1));
+    experiment.train.seed = experiment.seed;
+    experiment.model = read_model(reader.field("model"));
+    experiment.data = read_data(reader.field("data"));
+    reader.get("cluster", config::OneOf{{"local"}}, "local");
+    reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
+    experiment.plan = read_plan(reader.field("plan"));
+    read_train(reader.field("train"), experiment);
+    experiment.output = replace_name(reader.get("output", config::Text{}, "results/{name}.h5"), experiment.name);
+  }
+  problems.throw_if_any();
+  return experiment;
+}
+
+}  // namespace
+
+Experiment read_experiment(const ExperimentSource& source) {
+  config::Problems problems;
+  Node root = config::load_file(source.file, problems);
+  for (const std::string& set : source.sets) config::apply_set(root, set, short_forms(), problems);
+  Experiment experiment = read(root, problems);
+  if (source.output_folder) {
+    const std::filesystem::path file = std::filesystem::path(experiment.output).filename();
+    experiment.output = (std::filesystem::path(*source.output_folder) / file).string();
+  }
+  experiment.effective = config::to_yaml(write(experiment));
+  return experiment;
+}
+
+Experiment experiment_from_text(const std::string& effective) {
+  config::Problems problems;
+  const Node root = config::load_text(effective, nullptr, problems);
+  Experiment experiment = read(root, problems);
+  experiment.effective = effective;
+  return experiment;
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,70 @@
+// The experiment that a user describes (INTERFACES 2), read and checked; every default is filled in.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "config/node.h"
+#include "config/values.h"
+#include "dataset/order.h"
+#include "runtime/train_options.h"
+
+namespace millrace::app {
+
+/// A named thing of a registry with its options.
+struct Choice {
+  std::string name;
+  config::Values options;
+};
+
+struct DataSection {
+  std::optional<std::filesystem::path> file;  ///< absent: synthetic
+  std::int64_t batch = 0;                     ///< samples of an iteration
+  dataset::Tail tail = dataset::Tail::drop;
+};
+
+struct PlanSection {
+  std::vector<Choice> partitioners;
+  std::string objective = "throughput";
+  std::vector<Choice> schedules;
+  std::vector<std::int64_t> micro_batches;              ///< candidates, per pipeline; empty: auto
+  std::optional<std::int64_t> micro_batch_size;         ///< instead: rows of a micro-batch
+  std::vector<int> warmup;                              ///< by stage; empty: the schedule's own
+  Bytes bucket_size = 25_MiB;
+  std::optional<int> stages;                            ///< absent: auto
+  std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
+  std::optional<int> pipelines;                         ///< absent: auto
+  std::optional<Bytes> memory_limit;                    ///< absent: the device's
+  std::optional<std::filesystem::path> file;            ///< use this plan as it is
+};
+
+struct Experiment {
+  std::string name;
+  std::uint64_t seed = 1;
+  Choice model;
+  DataSection data;
+  PlanSection plan;
+  runtime::TrainOptions train;
+  std::optional<std::int64_t> epochs;  ///< instead of train.iterations
+  std::string output;                  ///< results file, `{name}` replaced, relative to the working directory
+  std::string effective;               ///< YAML with every default filled in
+};
+
+/// What the command line adds to the file.
+struct ExperimentSource {
+  std::filesystem::path file;
+  std::vector<std::string> sets;           ///< "plan.stages=2"
+  std::optional<std::string> output_folder;  ///< replaces the folder of `output`
+};
+
+/// \throws InvalidInput  with every error of the file and of the assignments, one a line.
+Experiment read_experiment(const ExperimentSource& source);
+
+/// The same from the effective text of another rank's experiment.
+Experiment experiment_from_text(const std::string& effective);
+
+}  // namespace millrace::app

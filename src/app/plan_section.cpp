@@ -1,0 +1,143 @@
+// `plan:` – which partitioners and schedules are tried, and what is fixed beforehand.
+#include "app/sections.h"
+#include "config/emit.h"
+#include "partitioners/registry.h"
+#include "plan/objective.h"
+#include "schedules/registry.h"
+
+namespace millrace::app {
+namespace {
+
+using config::Node;
+
+template <class Registry>
+std::vector<NamedOptions> rows_of(const Registry& registry) {
+  std::vector<NamedOptions> rows;
+  for (const auto& entry : registry) rows.push_back({entry.name, entry.options});
+  return rows;
+}
+
+std::vector<Choice> read_choices(config::Reader& reader, const std::string& key, const std::vector<NamedOptions>& rows,
+                                 const std::string& standard) {
+  std::vector<Choice> choices;
+  const config::Field field = reader.field(key);
+  if (!field) {
+    for (const NamedOptions& row : rows) {
+      if (row.name == standard) choices.push_back({row.name, config::defaults(row.options)});
+    }
+    return choices;
+  }
+  for (const config::Field& item : field.items_or_one()) choices.push_back(read_choice(item, key, rows));
+  return choices;
+}
+
+Node write_choices(const std::vector<Choice>& choices) {
+  if (choices.size() == 1) return write_choice(choices.front());
+  Node list = Node::sequence();
+  for (const Choice& choice : choices) list.items.push_back(write_choice(choice));
+  return list;
+}
+
+template <class Number>
+Node integers(const std::vector<Number>& numbers) {
+  Node list = Node::sequence();
+  for (const Number number : numbers) list.items.push_back(Node::plain(std::to_string(number)));
+  return list;
+}
+
+// auto, or a count of at least 1.
+std::optional<int> read_count(config::Reader& reader, const std::string& key) {
+  const config::Field field = reader.field(key);
+  if (!field || field.is_word("auto")) return std::nullopt;
+  return static_cast<int>(field.as(config::Integer{1, 1 << 20}));
+}
+
+Node write_count(const std::optional<int>& count) { return Node::plain(count ? std::to_string(*count) : "auto"); }
+
+void read_stages(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("stages");
+  if (!field.is_list()) {
+    if (field && !field.is_word("auto")) plan.stages = static_cast<int>(field.as(config::Integer{1, 1 << 20}));
+    return;
+  }
+  for (const config::Field& stage : field.items()) {
+    plan.explicit_stages.emplace_back();
+    for (const config::Field& pattern : stage.items()) {
+      plan.explicit_stages.back().push_back(pattern.as(config::Text{}));
+    }
+    if (plan.explicit_stages.back().empty() && stage.is_list()) stage.refuse("a stage needs at least one operator");
+  }
+  if (plan.explicit_stages.empty()) field.refuse("needs at least one stage");
+}
+
+Node write_stages(const PlanSection& plan) {
+  if (plan.explicit_stages.empty()) return write_count(plan.stages);
+  Node stages = Node::sequence();
+  for (const auto& patterns : plan.explicit_stages) {
+    Node stage = Node::sequence();
+    for (const std::string& pattern : patterns) stage.items.push_back(Node::quote(pattern));
+    stages.items.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+void read_micro_batches(config::Reader& reader, PlanSection& plan) {
+  const config::Field count = reader.field("micro_batches");
+  const config::Field size = reader.field("micro_batch_size");
+  if (count && !count.is_word("auto")) {
+    for (const config::Field& item : count.items_or_one()) plan.micro_batches.push_back(item.as(config::Integer{1}));
+  }
+  if (!size) return;
+  plan.micro_batch_size = size.as(config::Integer{1});
+  if (!plan.micro_batches.empty()) size.refuse("give micro_batches or micro_batch_size, not both");
+}
+
+void read_warmup(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("warmup");
+  // `auto` and `schedule` are the schedule's own depth until planning searches over it.
+  if (!field || field.is_word("auto") || field.is_word("schedule")) return;
+  for (const config::Field& item : field.items()) {
+    plan.warmup.push_back(static_cast<int>(item.as(config::Integer{0, 1 << 30})));
+  }
+}
+
+}  // namespace
+
+PlanSection read_plan(const config::Field& field) {
+  config::Reader reader(field);
+  PlanSection plan;
+  plan.partitioners = read_choices(reader, "partitioner", rows_of(partitioners::registry()), "dp");
+  plan.schedules = read_choices(reader, "schedule", rows_of(schedules::registry()), "1f1b");
+  reader.get("order", config::OneOf{{"topological", "best"}}, "best");
+  plan.objective = reader.get("objective", config::OneOf{plan::objective_names()}, plan.objective);
+  read_micro_batches(reader, plan);
+  read_warmup(reader, plan);
+  plan.bucket_size = reader.get("bucket_size", config::Size{}, plan.bucket_size);
+  read_stages(reader, plan);
+  plan.pipelines = read_count(reader, "pipelines");
+  plan.memory_limit = reader.optional("memory_limit", config::Size{});
+  if (const config::Field file = reader.field("file")) plan.file = file.input_file();
+  return plan;
+}
+
+Node write_plan(const PlanSection& plan) {
+  Node node = Node::map();
+  node.add("partitioner", write_choices(plan.partitioners));
+  node.add("order", Node::quote("best"));
+  node.add("objective", Node::quote(plan.objective));
+  node.add("schedule", write_choices(plan.schedules));
+  if (plan.micro_batch_size) {
+    node.add("micro_batch_size", Node::plain(std::to_string(*plan.micro_batch_size)));
+  } else {
+    node.add("micro_batches", plan.micro_batches.empty() ? Node::quote("auto") : integers(plan.micro_batches));
+  }
+  node.add("warmup", plan.warmup.empty() ? Node::quote("auto") : integers(plan.warmup));
+  node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
+  node.add("stages", write_stages(plan));
+  node.add("pipelines", write_count(plan.pipelines));
+  if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
+  if (plan.file) node.add("file", Node::quote(plan.file->string()));
+  return node;
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,36 @@
+// The parts of an experiment file, each read and written by a source file of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/experiment.h"
+#include "config/node.h"
+#include "config/option.h"
+#include "config/reader.h"
+
+namespace millrace::app {
+
+/// A registry row as the sections need it.
+struct NamedOptions {
+  std::string name;
+  config::Options options;
+};
+
+/// `name`, or `{name: …, option: …}`: a choice among `rows`; `what` is "partitioner".
+Choice read_choice(const config::Field& field, const std::string& what, const std::vector<NamedOptions>& rows);
+config::Node write_choice(const Choice& choice);
+
+Choice read_model(const config::Field& field);
+config::Node write_model(const Choice& model);
+
+DataSection read_data(const config::Field& field);
+config::Node write_data(const DataSection& data);
+
+PlanSection read_plan(const config::Field& field);
+config::Node write_plan(const PlanSection& plan);
+
+void read_train(const config::Field& field, Experiment& experiment);
+config::Node write_train(const Experiment& experiment);
+
+}  // namespace millrace::app

@@ -1,0 +1,129 @@
+// Channels of messages between this rank and its peers.
+#include "runtime/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+namespace millrace::runtime {
+namespace {
+
+std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
+  const bool real = tensor.shape.element == ElementType::real;
+  return tensor.shape.elements_per_sample() * (real ? kernels::real_bytes(precision) : kernels::kIndexBytes);
+}
+
+}  // namespace
+
+Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
+                   comm::Transport& transport)
+    : program_(program), transport_(transport), window_(program.receive_window) {
+  row_bytes_.resize(program.transfers.size());
+  channel_of_.assign(program.transfers.size(), -1);
+  position_of_.assign(program.transfers.size(), -1);
+
+  std::map<std::tuple<Direction, TensorId, int, int, int, int>, std::int32_t> known;
+  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
+    if (instruction.transfer < 0) continue;
+    const auto id = static_cast<std::size_t>(instruction.transfer);
+    const Transfer& t = program.transfers[id];
+    const auto key = std::make_tuple(t.direction, t.tensor, t.from_stage, t.to_stage, t.sender, t.receiver);
+    const auto [entry, fresh] = known.try_emplace(key, static_cast<std::int32_t>(channels_.size()));
+    if (fresh) {
+      channels_.emplace_back();
+      if (t.receiver == rank) receiving_.push_back(entry->second);
+    }
+    Channel& channel = channels_[static_cast<std::size_t>(entry->second)];
+    row_bytes_[id] = bytes_per_row(graph.tensor(t.tensor), precision);
+    channel_of_[id] = entry->second;
+    position_of_[id] = static_cast<std::int32_t>(channel.transfers.size());
+    channel.transfers.push_back(instruction.transfer);
+    channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
+  }
+  for (const std::int32_t index : receiving_) {
+    Channel& channel = channels_[static_cast<std::size_t>(index)];
+    const std::size_t count = std::min(channel.transfers.size(), static_cast<std::size_t>(window_ + 1));
+    for (std::size_t b = 0; b < count; ++b) {
+      channel.buffers.emplace_back();
+      channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
+    }
+  }
+}
+
+std::int64_t Exchange::transfer_bytes(std::int32_t transfer) const {
+  const auto id = static_cast<std::size_t>(transfer);
+  return program_.transfers[id].rows.size() * row_bytes_[id];
+}
+
+std::int64_t Exchange::buffer_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Channel& channel : channels_) bytes += channel.capacity * static_cast<std::int64_t>(channel.buffers.size());
+  return bytes;
+}
+
+void Exchange::begin() {
+  for (const std::int32_t index : receiving_) {
+    Channel& channel = channels_[static_cast<std::size_t>(index)];
+    channel.posted = 0;
+    while (channel.posted < channel.buffers.size()) post(channel);
+  }
+}
+
+void Exchange::post(Channel& channel) {
+  const std::int32_t transfer = channel.transfers[channel.posted];
+  const Transfer& t = program_.transfers[static_cast<std::size_t>(transfer)];
+  // The ring has one buffer more than the window, so the buffer of receive k is free again when k + window + 1 is posted.
+  Buffer& buffer = channel.buffers[channel.posted % channel.buffers.size()];
+  const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
+  buffer.ticket = transport_.receive({buffer.data.get(), bytes}, t.sender, t.tag);
+  ++channel.posted;
+}
+
+const void* Exchange::receive(std::int32_t transfer, comm::WaitObserver& observer) {
+  const auto id = static_cast<std::size_t>(transfer);
+  Channel& channel = channels_[static_cast<std::size_t>(channel_of_[id])];
+  Buffer& buffer = channel.buffers[static_cast<std::size_t>(position_of_[id]) % channel.buffers.size()];
+  transport_.wait(buffer.ticket, &observer);
+  buffer.ticket = comm::kNoTicket;
+  return buffer.data.get();
+}
+
+void Exchange::release(std::int32_t transfer) {
+  Channel& channel = channels_[static_cast<std::size_t>(channel_of_[static_cast<std::size_t>(transfer)])];
+  if (channel.posted < channel.transfers.size()) post(channel);
+}
+
+Exchange::Buffer& Exchange::free_buffer(Channel& channel) {
+  for (Buffer& buffer : channel.buffers) {
+    if (buffer.ticket == comm::kNoTicket) return buffer;
+    if (transport_.test(buffer.ticket)) {
+      buffer.ticket = comm::kNoTicket;
+      return buffer;
+    }
+  }
+  channel.buffers.emplace_back();
+  channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
+  return channel.buffers.back();
+}
+
+void Exchange::send(std::int32_t transfer, const void* data) {
+  const auto id = static_cast<std::size_t>(transfer);
+  const Transfer& t = program_.transfers[id];
+  Buffer& buffer = free_buffer(channels_[static_cast<std::size_t>(channel_of_[id])]);
+  const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
+  std::memcpy(buffer.data.get(), data, bytes);
+  buffer.ticket = transport_.send({buffer.data.get(), bytes}, t.receiver, t.tag);
+}
+
+void Exchange::drain(comm::WaitObserver& observer) {
+  for (Channel& channel : channels_) {
+    for (Buffer& buffer : channel.buffers) {
+      if (buffer.ticket == comm::kNoTicket) continue;
+      transport_.wait(buffer.ticket, &observer);
+      buffer.ticket = comm::kNoTicket;
+    }
+  }
+}
+
+}  // namespace millrace::runtime

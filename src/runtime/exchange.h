@@ -1,0 +1,60 @@
+// The messages of one program on one rank: send buffers, receives posted ahead, and their order (METHODS 4).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/transport.h"
+#include "graph/graph.h"
+#include "kernels/precision.h"
+#include "program/program.h"
+
+namespace millrace::runtime {
+
+/// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that is
+/// waited for; sends copy into buffers of their own, which free when they are matched.
+class Exchange {
+ public:
+  Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision, comm::Transport& transport);
+
+  /// Start of an iteration: posts the first receives of every channel.
+  void begin();
+  void send(std::int32_t transfer, const void* data);
+  /// Waits for the transfer's data; valid until release(transfer).
+  const void* receive(std::int32_t transfer, comm::WaitObserver& observer);
+  /// Gives the buffer back, which posts the channel's next receive.
+  void release(std::int32_t transfer);
+  /// Waits until every send is matched: before buffers or the transport go.
+  void drain(comm::WaitObserver& observer);
+
+  std::int64_t buffer_bytes() const;
+  /// Bytes of the rows of a transfer.
+  std::int64_t transfer_bytes(std::int32_t transfer) const;
+
+ private:
+  struct Buffer {
+    std::unique_ptr<std::byte[]> data;
+    comm::Ticket ticket = comm::kNoTicket;
+  };
+  struct Channel {
+    std::vector<std::int32_t> transfers;  // in program order
+    std::int64_t capacity = 0;            // bytes of the largest
+    std::vector<Buffer> buffers;
+    std::size_t posted = 0;               // receives posted in this iteration
+  };
+  void post(Channel& channel);
+  Buffer& free_buffer(Channel& channel);
+
+  const Program& program_;
+  comm::Transport& transport_;
+  std::int64_t window_;
+  std::vector<std::int64_t> row_bytes_;      // by transfer
+  std::vector<std::int32_t> channel_of_;     // by transfer; -1: not of this rank
+  std::vector<std::int32_t> position_of_;    // by transfer, in its channel
+  std::vector<Channel> channels_;
+  std::vector<std::int32_t> receiving_;      // channels that receive
+};
+
+}  // namespace millrace::runtime

@@ -1,0 +1,100 @@
+// Optimizer steps, one pass over each tensor.
+#include "runtime/optimizer.h"
+
+#include <cmath>
+
+namespace millrace::runtime {
+namespace {
+
+template <class Real>
+void sgd(Real* weight, const Real* gradient, Real* velocity, std::int64_t n, const OptimizerOptions& o,
+         const UpdateScalars& s) {
+  const auto rate = static_cast<Real>(s.learning_rate), scale = static_cast<Real>(s.gradient_scale);
+  const auto decay = static_cast<Real>(o.weight_decay), momentum = static_cast<Real>(o.momentum);
+  if (velocity == nullptr) {
+    for (std::int64_t i = 0; i < n; ++i) weight[i] -= rate * (gradient[i] * scale + decay * weight[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Real g = gradient[i] * scale + decay * weight[i];
+    velocity[i] = momentum * velocity[i] + g;
+    weight[i] -= rate * (o.nesterov ? g + momentum * velocity[i] : velocity[i]);
+  }
+}
+
+template <class Real>
+void adam(Real* weight, const Real* gradient, Real* first, Real* second, std::int64_t n, const OptimizerOptions& o,
+          const UpdateScalars& s) {
+  const auto beta1 = static_cast<Real>(o.beta1), beta2 = static_cast<Real>(o.beta2);
+  const auto scale = static_cast<Real>(s.gradient_scale), epsilon = static_cast<Real>(o.epsilon);
+  const double step = static_cast<double>(s.step);
+  const auto rate = static_cast<Real>(s.learning_rate / (1.0 - std::pow(o.beta1, step)));
+  const auto root_correction = static_cast<Real>(1.0 / std::sqrt(1.0 - std::pow(o.beta2, step)));
+  const bool decoupled = o.kind == OptimizerKind::adamw;
+  const auto shrink = static_cast<Real>(decoupled ? 1.0 - s.learning_rate * o.weight_decay : 1.0);
+  const auto decay = static_cast<Real>(decoupled ? 0.0 : o.weight_decay);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Real g = gradient[i] * scale + decay * weight[i];
+    first[i] = beta1 * first[i] + (Real{1} - beta1) * g;
+    second[i] = beta2 * second[i] + (Real{1} - beta2) * g * g;
+    weight[i] = weight[i] * shrink - rate * first[i] / (std::sqrt(second[i]) * root_correction + epsilon);
+  }
+}
+
+// The momentum of the running statistic `buffer`: an attribute of the operator that keeps it.
+double momentum_of(const Graph& graph, TensorId buffer) {
+  return graph.op(graph.consumers(buffer).front()).attributes.real("momentum");
+}
+
+int state_count(const OptimizerOptions& options) {
+  if (options.kind != OptimizerKind::sgd) return 2;
+  return options.momentum != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, const OptimizerOptions& options)
+    : parameters_(parameters), options_(options), states_(state_count(options)) {
+  for (const TensorId tensor : parameters.order()) {
+    const bool buffer = graph.tensor(tensor).role == Role::buffer;
+    buffer_momentum_.push_back(buffer ? momentum_of(graph, tensor) : -1.0);
+  }
+  elements_ = parameters.range_elements(0, parameters.order().size());
+  state_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(state_bytes()));
+}
+
+std::int64_t Optimizer::state_bytes() const {
+  return states_ * elements_ * kernels::real_bytes(parameters_.precision());
+}
+
+void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {
+  for (std::size_t position = first; position < first + count; ++position) {
+    if (parameters_.precision() == kernels::Precision::fp64) {
+      update_tensor<double>(position, scalars);
+    } else {
+      update_tensor<float>(position, scalars);
+    }
+  }
+  parameters_.values_changed();
+}
+
+template <class Real>
+void Optimizer::update_tensor(std::size_t position, const UpdateScalars& scalars) {
+  auto* weight = static_cast<Real*>(parameters_.value_range(position));
+  const auto* gradient = static_cast<const Real*>(parameters_.gradient_range(position));
+  const std::int64_t n = parameters_.range_elements(position, 1);
+  if (const double momentum = buffer_momentum_[position]; momentum >= 0) {
+    const auto m = static_cast<Real>(momentum);
+    for (std::int64_t i = 0; i < n; ++i) weight[i] = (Real{1} - m) * weight[i] + m * gradient[i];
+    return;
+  }
+  const std::int64_t offset = parameters_.range_elements(0, position);
+  auto* state = reinterpret_cast<Real*>(state_.get());
+  if (options_.kind == OptimizerKind::sgd) {
+    sgd(weight, gradient, states_ == 0 ? nullptr : state + offset, n, options_, scalars);
+  } else {
+    adam(weight, gradient, state + offset, state + elements_ + offset, n, options_, scalars);
+  }
+}
+
+}  // namespace millrace::runtime

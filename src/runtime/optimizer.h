@@ -1,0 +1,44 @@
+// The weight update of one stage: SGD, Adam and AdamW on parameters, the running mean on buffers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/stage_parameters.h"
+#include "runtime/train_options.h"
+
+namespace millrace::runtime {
+
+/// What is the same for all tensors of one update.
+struct UpdateScalars {
+  double learning_rate = 0;
+  double gradient_scale = 1;  ///< of clipping
+  std::int64_t step = 1;      ///< updates so far with this one, from 1: bias correction
+};
+
+/// Optimizer state of a stage and its steps over ranges of tensors (buckets). Weight decay is added to the gradient
+/// for sgd and adam and taken from the weight for adamw. A buffer becomes (1 − momentum)·buffer + momentum·deposit,
+/// the deposit being the mean statistic of all micro-batches of the iteration, so it does not depend on the grid.
+class Optimizer {
+ public:
+  Optimizer(const Graph& graph, kernels::StageParameters& parameters, const OptimizerOptions& options);
+
+  /// Updates the `count` tensors from position `first` of the storage order on.
+  void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
+
+  std::int64_t state_bytes() const;
+
+ private:
+  template <class Real>
+  void update_tensor(std::size_t position, const UpdateScalars& scalars);
+
+  kernels::StageParameters& parameters_;
+  OptimizerOptions options_;
+  std::vector<double> buffer_momentum_;  // by storage position; negative for parameters
+  int states_ = 0;                       // numbers kept per element: 0, 1 (momentum) or 2 (moments)
+  std::int64_t elements_ = 0;
+  std::unique_ptr<std::byte[]> state_;   // state k of element i at k · elements + i
+};
+
+}  // namespace millrace::runtime

@@ -1,0 +1,67 @@
+// What training tells while it runs and when it ends: rows of the results tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "program/timeline.h"
+
+namespace millrace::runtime {
+
+/// One iteration, as every rank knows it; times are those of the rank that asks.
+struct IterationRow {
+  std::int64_t iteration = 0;  ///< from 1
+  std::int64_t epoch = 0;      ///< from 1
+  std::int64_t samples = 0;    ///< so far, padding not counted
+  double loss = 0;             ///< mean over the valid samples, before the update
+  double gradient_norm = 0;    ///< L2 over all parameters, before clipping
+  double learning_rate = 0;
+  Seconds time{};
+  Seconds exposed_communication{};  ///< of this rank: the part of `time` in which it did not compute
+  bool skipped = false;             ///< the gradient was not finite; no rank updated
+};
+
+struct EvaluationRow {
+  std::int64_t iteration = 0;  ///< updates before it
+  double loss = 0;             ///< mean over the whole test split
+  double accuracy = 0;         ///< fraction of the whole test split
+};
+
+/// What one rank used.
+struct RankReport {
+  std::int64_t weights_bytes = 0;
+  std::int64_t gradients_bytes = 0;
+  std::int64_t optimizer_bytes = 0;
+  std::int64_t activations_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+  std::int64_t buffers_bytes = 0;
+  std::int64_t peak_rss_bytes = 0;
+  Seconds busy{};
+  Seconds idle{};
+  std::int64_t sent_bytes = 0;
+  std::int64_t received_bytes = 0;
+
+  std::int64_t peak_bytes() const {
+    return weights_bytes + gradients_bytes + optimizer_bytes + activations_bytes + workspace_bytes + buffers_bytes;
+  }
+};
+
+/// Hears of rows as they are made; called on every rank.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void iteration(const IterationRow& row) = 0;
+  virtual void evaluation(const EvaluationRow& row) = 0;
+};
+
+struct Outcome {
+  Seconds iteration_time{};  ///< median after the first two iterations (after the first when fewer than five)
+  double final_loss = 0;
+  EvaluationRow evaluation;  ///< the last one
+  RankReport rank;           ///< of the rank that asks
+  Timeline last_iteration;   ///< of the rank that asks
+};
+
+}  // namespace millrace::runtime
