@@ -35,7 +35,7 @@ class Graph {
   const Operator& op(OpId id) const { return operators_[static_cast<std::size_t>(id)]; }
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
 
-  /// Operators that read tensor `id`, ascending; one entry an operator.
+  /// Operators that read tensor `id`, or that own it as parameter or buffer; ascending, one entry an operator.
   std::span<const OpId> consumers(TensorId id) const;
 
   /// The operator or tensor of that name; -1 when there is none.

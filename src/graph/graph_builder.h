@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -40,6 +41,11 @@ class GraphBuilder {
 
  private:
   TensorId add_tensor(Tensor tensor);
+  TensorId add_data(std::string name, TensorShape shape, Role role);
+  std::vector<TensorShape> check_inputs(const OpSpec& spec, const OpSchema& schema) const;
+  void add_parameters(const OpSpec& spec, const std::vector<OwnedTensor>& owned, Operator& op);
+  void index_consumers();
+
   Graph graph_;
 };
 

@@ -2,9 +2,12 @@
 // "Operator kind"). The kernels of a kind live with each device.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/attributes.h"
@@ -21,9 +24,9 @@ struct OwnedTensor {
 
 /// What a kind makes of its inputs.
 struct Inference {
-  std::vector<TensorShape> outputs;
-  std::vector<OwnedTensor> parameters;
-  std::vector<OwnedTensor> buffers;
+  std::vector<TensorShape> outputs{};
+  std::vector<OwnedTensor> parameters{};
+  std::vector<OwnedTensor> buffers{};
 };
 
 /// Shapes of one operator, by operand.
@@ -42,19 +45,23 @@ struct OpFlops {
 
 /// Letters of each dimension, batch axis included ("n" first), one string an operand: dimensions with the same
 /// letter are split together; a letter of inputs or parameters that no output has is contracted (METHODS 7).
-/// An upper-case letter may not be split.
+/// An upper-case letter may not be split. Dimensions with the same letter have the same extent, except the letters in
+/// `parts`: their dimensions are multiples of that number and split at multiples of it (the heads of attention; the
+/// major factor of a reshape).
 struct Letters {
   std::vector<std::string> inputs;
   std::vector<std::string> parameters;
   std::vector<std::string> outputs;
+  std::map<char, std::int64_t> parts{};
 };
 
 /// What the backward passes of an operator read, besides the gradients of its outputs. Positions in the operand lists.
 struct Saved {
-  std::vector<int> inputs;
-  std::vector<int> outputs;
-  std::vector<int> parameters;
-  std::int64_t extra_reals_per_sample = 0;  ///< statistics kept from forward (row means, arg-max positions, …)
+  std::vector<int> inputs{};
+  std::vector<int> outputs{};
+  std::vector<int> parameters{};
+  std::int64_t extra_reals_per_sample = 0;       ///< kept from forward (row means, arg-max positions, …)
+  std::int64_t extra_reals_per_micro_batch = 0;  ///< kept once for all rows (batch statistics)
   bool input_gradient_needs_only_parameters = false;  ///< backward-input reads no saved activation (linear, conv)
 };
 
@@ -66,6 +73,7 @@ struct OpSchema {
   int maximum_inputs = 1;
   /// Attributes with their defaults; one without a default must be given. Other names are refused.
   std::vector<std::pair<std::string, std::optional<Attribute>>> attributes{};
+  std::vector<std::string> output_names{"output"};  ///< outputs are tensors "OPERATOR.output", …
   bool is_loss = false;  ///< outputs: the loss of each sample [n], then the fraction of correct answers [n] (or none)
   /// \throws InvalidInput  naming the operand, what was found and what is allowed.
   Inference (*infer)(const Attributes&, std::span<const TensorShape> inputs) = nullptr;

@@ -1,0 +1,92 @@
+// Look-ups, counts and the digest of a graph.
+#include "graph/graph.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+
+namespace millrace {
+namespace {
+
+template <class Id>
+Id find(const std::unordered_map<std::string, Id>& names, std::string_view name) {
+  const auto found = names.find(std::string(name));
+  return found == names.end() ? Id{-1} : found->second;
+}
+
+// Names hold no control characters (GraphBuilder refuses them), so lines and tabs keep neighbouring fields apart.
+class DigestText {
+ public:
+  void field(std::string_view text) { fmt::format_to(std::back_inserter(buffer_), "{}\t", text); }
+  void field(std::int64_t number) { fmt::format_to(std::back_inserter(buffer_), "{}\t", number); }
+  void ids(std::string_view label, const std::vector<std::int32_t>& list) {
+    field(label);
+    for (const std::int32_t id : list) field(id);
+  }
+  void end_line() { buffer_.push_back('\n'); }
+  std::string_view text() const { return {buffer_.data(), buffer_.size()}; }
+
+ private:
+  fmt::memory_buffer buffer_;
+};
+
+}  // namespace
+
+std::span<const OpId> Graph::consumers(TensorId id) const {
+  const auto first = static_cast<std::size_t>(consumer_start_[static_cast<std::size_t>(id)]);
+  const auto last = static_cast<std::size_t>(consumer_start_[static_cast<std::size_t>(id) + 1]);
+  return std::span<const OpId>(consumers_).subspan(first, last - first);
+}
+
+OpId Graph::find_op(std::string_view name) const { return find(op_names_, name); }
+TensorId Graph::find_tensor(std::string_view name) const { return find(tensor_names_, name); }
+
+std::int64_t Graph::parameter_count() const {
+  std::int64_t count = 0;
+  for (const TensorId id : parameters_) count += tensor(id).shape.elements_per_sample();
+  return count;
+}
+
+std::string Graph::digest() const {
+  DigestText text;
+  text.field(name_);
+  text.end_line();
+  for (const Tensor& tensor : tensors_) {
+    text.field(tensor.name);
+    text.field(static_cast<std::int64_t>(tensor.role));
+    text.field(static_cast<std::int64_t>(tensor.shape.element));
+    for (const std::int64_t extent : tensor.shape.dims) text.field(extent);
+    text.end_line();
+  }
+  for (const Operator& op : operators_) {
+    text.field(op.name);
+    text.field(op.schema->name);
+    for (const auto& [name, value] : op.attributes.all()) {
+      text.field(name);
+      text.field(type_name(value));
+      text.field(format(value));
+    }
+    text.ids("inputs", op.inputs);
+    text.ids("parameters", op.parameters);
+    text.ids("buffers", op.buffers);
+    text.ids("outputs", op.outputs);
+    text.end_line();
+  }
+  return millrace::digest(text.text());
+}
+
+OperandShapes Graph::shapes(OpId id) const {
+  const Operator& node = op(id);
+  OperandShapes shapes;
+  shapes.inputs.reserve(node.inputs.size());
+  shapes.outputs.reserve(node.outputs.size());
+  shapes.parameters.reserve(node.parameters.size());
+  for (const TensorId input : node.inputs) shapes.inputs.push_back(tensor(input).shape);
+  for (const TensorId output : node.outputs) shapes.outputs.push_back(tensor(output).shape);
+  for (const TensorId parameter : node.parameters) shapes.parameters.push_back(tensor(parameter).shape.dims);
+  return shapes;
+}
+
+}  // namespace millrace

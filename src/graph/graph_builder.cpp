@@ -1,0 +1,248 @@
+// Adding operators to a graph: every check that the graph relies on afterwards is made here.
+#include "graph/graph_builder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t kMaximumRank = 8;  // letters of a shape come from one alphabet; the batch axis not counted
+
+void check_name(std::string_view what, std::string_view name) {
+  const bool clean = std::none_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == '*' || c == '?' || c == '\x7f';
+  });
+  if (name.empty() || !clean) {
+    throw InvalidInput(fmt::format("{} name: found '{}', allowed: one or more characters without white space, '*' and '?'",
+                                   what, name));
+  }
+}
+
+void check_dims(const std::string& name, const Dims& dims) {
+  if (dims.size() > kMaximumRank) {
+    throw InvalidInput(fmt::format("tensor '{}': found {} dimensions, allowed: at most {} beside the batch axis", name,
+                                   dims.size(), kMaximumRank));
+  }
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : dims) {
+    if (extent < 1) {
+      throw InvalidInput(fmt::format("tensor '{}': found dims {}, allowed: each at least 1", name, format(dims)));
+    }
+    // 8-byte elements and a batch must still count in 64 bits.
+    if (elements > std::numeric_limits<std::int32_t>::max() * std::int64_t{1024} / extent) {
+      throw InvalidInput(fmt::format("tensor '{}': found dims {}, allowed: at most 2^41 elements", name, format(dims)));
+    }
+    elements *= extent;
+  }
+}
+
+// The attributes that the kind declares, defaults filled in.
+Attributes complete(const Attributes& given, const OpSchema& schema) {
+  std::vector<std::string> valid;
+  for (const auto& [name, standard] : schema.attributes) valid.push_back(name);
+  for (const auto& [name, value] : given.all()) {
+    if (std::find(valid.begin(), valid.end(), name) == valid.end()) {
+      if (valid.empty()) throw InvalidInput(fmt::format("unknown attribute '{}'; this kind has none", name));
+      throw InvalidInput(unknown_name("attribute", name, valid));
+    }
+  }
+  Attributes all;
+  for (const auto& [name, standard] : schema.attributes) {
+    const auto found = given.all().find(name);
+    if (found == given.all().end()) {
+      if (!standard) throw InvalidInput(fmt::format("attribute '{}' must be given", name));
+      all.set(name, *standard);
+      continue;
+    }
+    Attribute value = found->second;
+    if (standard && value.index() != standard->index()) {
+      const auto* integer = std::get_if<std::int64_t>(&value);
+      if (integer == nullptr || !std::holds_alternative<double>(*standard)) {
+        throw InvalidInput(fmt::format("attribute '{}': found {} ({}), allowed: {}", name, format(value),
+                                       type_name(value), type_name(*standard)));
+      }
+      value = static_cast<double>(*integer);
+    }
+    all.set(name, std::move(value));
+  }
+  return all;
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(std::string name) {
+  check_name("graph", name);
+  graph_.name_ = std::move(name);
+}
+
+TensorId GraphBuilder::add_tensor(Tensor tensor) {
+  check_dims(tensor.name, tensor.shape.dims);
+  const auto id = static_cast<TensorId>(graph_.tensors_.size());
+  if (!graph_.tensor_names_.emplace(tensor.name, id).second) {
+    throw InvalidInput(fmt::format("tensor name '{}' is used twice; names must differ", tensor.name));
+  }
+  graph_.tensors_.push_back(std::move(tensor));
+  return id;
+}
+
+TensorId GraphBuilder::add_data(std::string name, TensorShape shape, Role role) {
+  check_name("tensor", name);
+  shape.batched = true;
+  const TensorId id = add_tensor({.name = std::move(name), .shape = std::move(shape), .role = role});
+  (role == Role::input ? graph_.inputs_ : graph_.labels_).push_back(id);
+  return id;
+}
+
+TensorId GraphBuilder::input(std::string name, TensorShape shape) {
+  return add_data(std::move(name), std::move(shape), Role::input);
+}
+
+TensorId GraphBuilder::label(std::string name, TensorShape shape) {
+  return add_data(std::move(name), std::move(shape), Role::label);
+}
+
+std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const OpSchema& schema) const {
+  const auto count = static_cast<std::int64_t>(spec.inputs.size());
+  if (count < schema.minimum_inputs || count > schema.maximum_inputs) {
+    const std::string allowed = schema.minimum_inputs == schema.maximum_inputs ? fmt::format("{}", schema.minimum_inputs)
+                                : schema.maximum_inputs == std::numeric_limits<int>::max()
+                                    ? fmt::format("at least {}", schema.minimum_inputs)
+                                    : fmt::format("{} to {}", schema.minimum_inputs, schema.maximum_inputs);
+    throw InvalidInput(fmt::format("found {} inputs, allowed: {}", count, allowed));
+  }
+  std::vector<TensorShape> shapes;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    const TensorId id = spec.inputs[i];
+    if (id < 0 || static_cast<std::size_t>(id) >= graph_.tensors_.size()) {
+      throw InvalidInput(fmt::format("input {}: found tensor number {}, allowed: a tensor added before", i, id));
+    }
+    const Tensor& tensor = graph_.tensor(id);
+    if (tensor.role == Role::parameter || tensor.role == Role::buffer) {
+      throw InvalidInput(fmt::format("input {}: found parameter or buffer '{}', allowed: data and outputs of operators", i,
+                                     tensor.name));
+    }
+    if (tensor.role == Role::label && !schema.is_loss) {
+      throw InvalidInput(fmt::format("input {}: found label '{}', which only a loss may read", i, tensor.name));
+    }
+    if (schema.is_loss && tensor.shape.element == ElementType::index && tensor.role != Role::label) {
+      throw InvalidInput(fmt::format("input {}: found indices '{}' that are no label, allowed: a label", i, tensor.name));
+    }
+    shapes.push_back(tensor.shape);
+  }
+  return shapes;
+}
+
+void GraphBuilder::add_parameters(const OpSpec& spec, const std::vector<OwnedTensor>& owned, Operator& op) {
+  if (spec.shared_parameters.size() > owned.size()) {
+    throw InvalidInput(
+        fmt::format("found {} shared parameters, allowed: at most {}", spec.shared_parameters.size(), owned.size()));
+  }
+  for (std::size_t i = 0; i < owned.size(); ++i) {
+    const TensorId shared = i < spec.shared_parameters.size() ? spec.shared_parameters[i] : -1;
+    if (shared < 0) {
+      Tensor parameter{.name = fmt::format("{}.{}", spec.name, owned[i].suffix),
+                       .shape = {.dims = owned[i].dims, .batched = false},
+                       .role = Role::parameter,
+                       .initializer = owned[i].initializer};
+      op.parameters.push_back(add_tensor(std::move(parameter)));
+      graph_.parameters_.push_back(op.parameters.back());
+      continue;
+    }
+    if (static_cast<std::size_t>(shared) >= graph_.tensors_.size() || graph_.tensor(shared).role != Role::parameter) {
+      throw InvalidInput(fmt::format("shared {}: found tensor number {}, allowed: a parameter", owned[i].suffix, shared));
+    }
+    const Tensor& tensor = graph_.tensor(shared);
+    if (tensor.shape.dims != owned[i].dims) {
+      throw InvalidInput(fmt::format("shared {}: found '{}' {}, allowed: {}", owned[i].suffix, tensor.name,
+                                     format(tensor.shape.dims), format(owned[i].dims)));
+    }
+    op.parameters.push_back(shared);
+  }
+}
+
+TensorId GraphBuilder::add(OpSpec spec) {
+  check_name("operator", spec.name);
+  const std::string_view kind = spec.kind;
+  try {
+    const OpSchema& schema = op_schema(kind);
+    const auto id = static_cast<OpId>(graph_.operators_.size());
+    if (graph_.op_names_.count(spec.name) != 0) throw InvalidInput("the name is used twice; names must differ");
+    if (schema.is_loss && graph_.loss_ >= 0) {
+      throw InvalidInput(fmt::format("found a second loss beside '{}', allowed: one", graph_.op(graph_.loss_).name));
+    }
+    Operator op{.name = spec.name, .schema = &schema};
+    op.attributes = complete(spec.attributes, schema);
+    op.inputs = spec.inputs;
+    op.layer = spec.layer;
+    const Inference inference = schema.infer(op.attributes, check_inputs(spec, schema));
+    add_parameters(spec, inference.parameters, op);
+    for (const OwnedTensor& owned : inference.buffers) {
+      op.buffers.push_back(add_tensor({.name = fmt::format("{}.{}", spec.name, owned.suffix),
+                                       .shape = {.dims = owned.dims, .batched = false},
+                                       .role = Role::buffer,
+                                       .initializer = owned.initializer}));
+      graph_.buffers_.push_back(op.buffers.back());
+    }
+    for (std::size_t i = 0; i < inference.outputs.size(); ++i) {
+      op.outputs.push_back(add_tensor({.name = fmt::format("{}.{}", spec.name, schema.output_names[i]),
+                                       .shape = inference.outputs[i],
+                                       .role = Role::activation,
+                                       .producer = id}));
+    }
+    graph_.op_names_.emplace(spec.name, id);
+    if (schema.is_loss) graph_.loss_ = id;
+    graph_.operators_.push_back(std::move(op));
+    return graph_.operators_.back().outputs.front();
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(fmt::format("operator '{}' ({}): {}", spec.name, kind, error.what()));
+  }
+}
+
+TensorId GraphBuilder::find_tensor(std::string_view name) const { return graph_.find_tensor(name); }
+
+const TensorShape& GraphBuilder::shape(TensorId id) const { return graph_.tensor(id).shape; }
+
+void GraphBuilder::initialize(TensorId parameter, Initializer initializer) {
+  graph_.tensors_.at(static_cast<std::size_t>(parameter)).initializer = initializer;
+}
+
+// Compressed rows: count the readers of each tensor, sum up, then fill in operator order.
+void GraphBuilder::index_consumers() {
+  std::vector<OpId> last_reader(graph_.tensors_.size(), -1);
+  std::vector<std::int64_t>& start = graph_.consumer_start_;
+  start.assign(graph_.tensors_.size() + 1, 0);
+  const auto each_reader = [&](auto&& visit) {
+    std::fill(last_reader.begin(), last_reader.end(), -1);
+    for (OpId id = 0; id < graph_.size(); ++id) {
+      const Operator& op = graph_.op(id);
+      for (const auto* operands : {&op.inputs, &op.parameters, &op.buffers}) {
+        for (const TensorId operand : *operands) {
+          const auto tensor = static_cast<std::size_t>(operand);
+          if (last_reader[tensor] != id) visit(tensor, id);
+          last_reader[tensor] = id;
+        }
+      }
+    }
+  };
+  each_reader([&](std::size_t tensor, OpId) { ++start[tensor + 1]; });
+  for (std::size_t t = 1; t < start.size(); ++t) start[t] += start[t - 1];
+  graph_.consumers_.resize(static_cast<std::size_t>(start.back()));
+  std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+  each_reader([&](std::size_t tensor, OpId id) { graph_.consumers_[static_cast<std::size_t>(next[tensor]++)] = id; });
+}
+
+Graph GraphBuilder::build() {
+  if (graph_.operators_.empty()) throw InvalidInput(fmt::format("graph '{}' has no operators", graph_.name_));
+  index_consumers();
+  Graph done = std::move(graph_);
+  graph_ = Graph();
+  return done;
+}
+
+}  // namespace millrace
