@@ -32,8 +32,9 @@ struct Transfer {
   std::int32_t sender = -1;  ///< ranks
   std::int32_t receiver = -1;
   std::int32_t micro_batch = -1;
-  RowInterval rows;      ///< of the global batch
-  std::int32_t tag = 0;  ///< (edge, micro-batch, direction), below the transport's limit
+  RowInterval rows;       ///< of the global batch; never empty
+  std::int32_t edge = 0;  ///< number of its (tensor, stages, direction) among the messages from sender to receiver
+  std::int32_t tag = 0;   ///< of (edge, micro-batch), below the transport's limit
 };
 
 /// Gradients that are reduced together over the ranks that own them. Buckets never straddle different owner sets;
@@ -51,7 +52,9 @@ struct RankProgram {
 struct Program {
   std::int64_t batch = 0;
   bool training = true;
-  int receive_window = 1;  ///< receives posted ahead of the one waited for, per edge and peer
+  /// Receives posted ahead of the one waited for, per edge and peer (Transfer::edge and sender), in the order of their
+  /// instructions.
+  int receive_window = 1;
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;
   std::vector<Bucket> buckets;

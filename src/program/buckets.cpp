@@ -1,0 +1,80 @@
+// Sorts tensors by when a backward pass completes them and fills one open bucket per owner set.
+#include "program/buckets.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace millrace {
+namespace {
+
+struct Owned {
+  TensorId tensor = -1;
+  std::int32_t stage = -1;  // the earliest that uses it, by number in its pipeline
+  OpId op = -1;             // the first that uses it
+  std::vector<int> owners;
+};
+
+std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramStage>& stages) {
+  std::map<TensorId, Owned> found;
+  for (const ProgramStage& stage : stages) {
+    for (const OpId id : stage.ops) {
+      const Operator& op = graph.op(id);
+      for (const auto* list : {&op.parameters, &op.buffers}) {
+        for (const TensorId tensor : *list) {
+          const auto [place, is_new] = found.try_emplace(tensor);
+          Owned& owned = place->second;
+          owned.tensor = tensor;
+          owned.op = is_new ? id : std::min(owned.op, id);
+          owned.stage = is_new ? stage.ref.stage : std::min(owned.stage, stage.ref.stage);
+          owned.owners.insert(owned.owners.end(), stage.ranks.begin(), stage.ranks.end());
+        }
+      }
+    }
+  }
+  std::vector<Owned> all;
+  for (auto& [tensor, owned] : found) {
+    std::sort(owned.owners.begin(), owned.owners.end());
+    owned.owners.erase(std::unique(owned.owners.begin(), owned.owners.end()), owned.owners.end());
+    all.push_back(std::move(owned));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramStage>& stages, Bytes bucket_size) {
+  std::vector<Owned> tensors = owned_tensors(graph, stages);
+  std::sort(tensors.begin(), tensors.end(), [](const Owned& a, const Owned& b) {
+    return std::tuple(b.stage, b.op, a.tensor) < std::tuple(a.stage, a.op, b.tensor);
+  });
+
+  struct Open {
+    Bucket bucket;
+    std::int64_t bytes = 0;
+    std::size_t complete = 0;  // position of its last tensor: the bucket is ready then
+  };
+  std::vector<Open> buckets;
+  std::map<std::vector<int>, std::size_t> open;  // bucket that an owner set fills at the moment
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    Owned& owned = tensors[i];
+    const std::int64_t bytes = 4 * element_count(graph.tensor(owned.tensor).shape.dims);
+    auto place = open.find(owned.owners);
+    if (place == open.end() || buckets[place->second].bytes + bytes > bucket_size.value()) {
+      place = open.insert_or_assign(owned.owners, buckets.size()).first;
+      buckets.emplace_back();
+      buckets.back().bucket.owners = owned.owners;
+    }
+    Open& target = buckets[place->second];
+    target.bucket.tensors.push_back(owned.tensor);
+    target.bytes += bytes;
+    target.complete = i;
+  }
+  std::sort(buckets.begin(), buckets.end(), [](const Open& a, const Open& b) { return a.complete < b.complete; });
+
+  std::vector<Bucket> result;
+  for (Open& bucket : buckets) result.push_back(std::move(bucket.bucket));
+  return result;
+}
+
+}  // namespace millrace

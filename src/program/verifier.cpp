@@ -1,0 +1,73 @@
+// Runs the checks in an order in which each can rely on those before it.
+#include "program/verifier.h"
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "program/verifier_parts.h"
+
+namespace millrace {
+namespace {
+
+using verification::Findings;
+
+bool in_range(std::int32_t index, std::size_t size) { return index >= 0 && static_cast<std::size_t>(index) < size; }
+
+bool is_transfer(InstructionKind kind) {
+  return kind == InstructionKind::receive_activation || kind == InstructionKind::send_activation ||
+         kind == InstructionKind::receive_gradient || kind == InstructionKind::send_gradient;
+}
+
+bool is_bucket(InstructionKind kind) {
+  return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights;
+}
+
+}  // namespace
+
+namespace verification {
+
+void check_indices(const Program& program, Findings& findings) {
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const std::vector<Instruction>& list = program.ranks[rank].instructions;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Instruction& at = list[i];
+      const auto fault = [&](std::string_view what, std::int32_t index) {
+        findings.add(fmt::format("rank {}, instruction {} ({}): {} {} does not exist", rank, i, name(at.kind), what, index));
+      };
+      if (is_bucket(at.kind)) {
+        if (!in_range(at.bucket, program.buckets.size())) fault("bucket", at.bucket);
+      } else if (at.kind != InstructionKind::reduce_norm) {
+        if (!in_range(at.stage, program.stages.size())) {
+          fault("stage", at.stage);
+        } else if (!in_range(at.micro_batch, program.stages[static_cast<std::size_t>(at.stage)].rows.size())) {
+          fault("micro-batch", at.micro_batch);
+        }
+        if (is_transfer(at.kind) && !in_range(at.transfer, program.transfers.size())) fault("message", at.transfer);
+      }
+    }
+  }
+}
+
+}  // namespace verification
+
+std::vector<Problem> verify(const Graph& graph, const Program& program, std::int32_t tag_limit) {
+  Findings findings;
+  verification::check_indices(program, findings);
+  if (!findings.empty()) return findings.take();
+  verification::check_compute(graph, program, findings);
+  verification::check_matching(graph, program, tag_limit, findings);
+  verification::check_coverage(graph, program, findings);
+  verification::check_reductions(graph, program, findings);
+  verification::check_execution(graph, program, findings);
+  return findings.take();
+}
+
+void require_verified(const Graph& graph, const Program& program, std::int32_t tag_limit) {
+  const std::vector<Problem> problems = verify(graph, program, tag_limit);
+  if (problems.empty()) return;
+  std::string text = "the program does not verify:";
+  for (const Problem& problem : problems) text += "\n  " + problem.text;
+  throw Error(ExitCode::internal, text);
+}
+
+}  // namespace millrace
