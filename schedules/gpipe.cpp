@@ -10,7 +10,8 @@ ComputeOrder gpipe(const Plan& plan, const StageDag&, const StageCosts&, const c
   for (int p = 0; p < static_cast<int>(plan.pipelines.size()); ++p) {
     const Pipeline& pipeline = plan.pipelines[static_cast<std::size_t>(p)];
     if (!pipeline.warmup.empty()) {
-      throw InvalidInput("schedule gpipe runs all forwards before the first backward: 'warmup' must be empty (or choose 1f1b)");
+      throw InvalidInput(
+          "schedule gpipe runs all forwards before the first backward: 'warmup' must be empty (or choose 1f1b)");
     }
     for (int s = 0; s < static_cast<int>(pipeline.stages.size()); ++s) {
       ComputeOrder::Lane lane = order.lane({p, s});

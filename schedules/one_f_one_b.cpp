@@ -14,12 +14,13 @@ namespace {
 std::vector<std::int64_t> warmups(const Pipeline& pipeline, std::int32_t first, const StageDag& dag, int number) {
   const std::size_t stages = pipeline.stages.size();
   if (!pipeline.warmup.empty() && pipeline.warmup.size() != stages) {
-    throw InvalidInput(fmt::format("pipeline {} gives {} warm-ups for {} stages; 1f1b takes one a stage, or none", number,
-                                   pipeline.warmup.size(), stages));
+    throw InvalidInput(fmt::format("pipeline {} gives {} warm-ups for {} stages; 1f1b takes one a stage, or none",
+                                   number, pipeline.warmup.size(), stages));
   }
   std::vector<std::int64_t> result;
   for (std::size_t s = 0; s < stages; ++s) {
-    const int asked = pipeline.warmup.empty() ? dag.depth_from_end[static_cast<std::size_t>(first) + s] : pipeline.warmup[s];
+    const int asked =
+        pipeline.warmup.empty() ? dag.depth_from_end[static_cast<std::size_t>(first) + s] : pipeline.warmup[s];
     if (asked < 0) {
       throw InvalidInput(fmt::format("warm-up {} of stage {} of pipeline {}; allowed: 0 or more", asked, s, number));
     }
@@ -33,9 +34,10 @@ void require_no_increase(const std::vector<std::int64_t>& warmup, std::int32_t f
     for (const std::int32_t successor : dag.successors[static_cast<std::size_t>(first) + s]) {
       const auto next = static_cast<std::size_t>(successor - first);
       if (warmup[s] >= warmup[next]) continue;
-      throw InvalidInput(fmt::format("pipeline {}: stage {} has warm-up {}, stage {}, which it feeds, has {}: the pipeline "
-                                     "would deadlock; 1f1b allows no warm-up less than that of a stage it feeds",
-                                     number, s, warmup[s], next, warmup[next]));
+      throw InvalidInput(
+          fmt::format("pipeline {}: stage {} has warm-up {}, stage {}, which it feeds, has {}: the pipeline "
+                      "would deadlock; 1f1b allows no warm-up less than that of a stage it feeds",
+                      number, s, warmup[s], next, warmup[next]));
     }
   }
 }

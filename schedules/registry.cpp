@@ -11,8 +11,11 @@ namespace millrace::schedules {
 const std::vector<Entry>& registry() {
   static const std::vector<Entry> entries{
       {"gpipe", "all forwards, then all backwards; keeps every micro-batch", {}, kSynchronous, gpipe},
-      {"1f1b", "warm-up forwards, then forward and backward in turn; keeps as many micro-batches as stages follow", {},
-       kSynchronous | kTakesWarmup, one_f_one_b},
+      {"1f1b",
+       "warm-up forwards, then forward and backward in turn; keeps as many micro-batches as stages follow",
+       {},
+       kSynchronous | kTakesWarmup,
+       one_f_one_b},
   };
   return entries;
 }

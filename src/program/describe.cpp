@@ -9,8 +9,8 @@ namespace {
 
 std::string describe_transfer(const Graph& graph, const Program& program, const Instruction& instruction) {
   const Transfer& transfer = program.transfers[static_cast<std::size_t>(instruction.transfer)];
-  const bool receives = instruction.kind == InstructionKind::receive_activation ||
-                        instruction.kind == InstructionKind::receive_gradient;
+  const bool receives =
+      instruction.kind == InstructionKind::receive_activation || instruction.kind == InstructionKind::receive_gradient;
   return fmt::format("{} of {}, micro-batch {}, {} rank {}", name(instruction.kind), graph.tensor(transfer.tensor).name,
                      transfer.micro_batch, receives ? "from" : "to", receives ? transfer.sender : transfer.receiver);
 }

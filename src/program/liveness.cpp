@@ -16,9 +16,9 @@ int peak_live_micro_batches(const RankProgram& rank, std::int32_t stage, bool tr
   for (const Instruction& instruction : rank.instructions) {
     if (stage != kAllStages && instruction.stage != stage) continue;
     if (instruction.kind == InstructionKind::forward) peak = std::max(peak, ++live);
-    const bool frees = training ? instruction.kind == InstructionKind::backward ||
-                                      instruction.kind == InstructionKind::backward_weight
-                                : instruction.kind == InstructionKind::forward;
+    const bool frees =
+        training ? instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_weight
+                 : instruction.kind == InstructionKind::forward;
     if (frees) --live;
   }
   return peak;

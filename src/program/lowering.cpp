@@ -32,9 +32,10 @@ void require_one_stage_a_rank(const Program& program) {
     for (const int rank : stage.ranks) {
       const ProgramStage*& other = held[static_cast<std::size_t>(rank)];
       if (other != nullptr) {
-        throw InvalidInput(fmt::format("device {} is in stage {} of pipeline {} and in stage {} of pipeline {}; a device "
-                                       "holds one stage",
-                                       rank, other->ref.stage, other->ref.pipeline, stage.ref.stage, stage.ref.pipeline));
+        throw InvalidInput(
+            fmt::format("device {} is in stage {} of pipeline {} and in stage {} of pipeline {}; a device "
+                        "holds one stage",
+                        rank, other->ref.stage, other->ref.pipeline, stage.ref.stage, stage.ref.pipeline));
       }
       other = &stage;
     }

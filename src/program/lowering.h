@@ -29,7 +29,6 @@ Program lower(const Graph& graph, const Plan& plan, const ComputeOrder& order, s
 
 /// The forwards of `batch` rows alone, micro-batch after micro-batch, with the same stages and buckets (so the same
 /// storage order) as the training program. One slot serves every stage.
-Program lower_evaluation(const Graph& graph, const Plan& plan, std::int64_t batch,
-                         const LoweringOptions& options = {});
+Program lower_evaluation(const Graph& graph, const Plan& plan, std::int64_t batch, const LoweringOptions& options = {});
 
 }  // namespace millrace

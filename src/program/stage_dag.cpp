@@ -24,8 +24,8 @@ std::vector<std::int32_t> stage_of_ops(const Graph& graph, const Pipeline& pipel
   }
   for (std::size_t op = 0; op < stage_of.size(); ++op) {
     if (stage_of[op] < 0) {
-      throw InvalidInput(fmt::format("operator {} is in no stage of pipeline {}",
-                                     graph.op(static_cast<OpId>(op)).name, number));
+      throw InvalidInput(
+          fmt::format("operator {} is in no stage of pipeline {}", graph.op(static_cast<OpId>(op)).name, number));
     }
   }
   return stage_of;

@@ -17,7 +17,8 @@ struct StageDag {
   std::vector<int> depth_from_end;                      ///< edges of the longest way to a stage that feeds no other
 };
 
-/// \throws InvalidInput  when an operator is in no stage or in two of a pipeline, or stages feed each other in a circle.
+/// \throws InvalidInput  when an operator is in no stage or in two of a pipeline, or stages feed each other in a
+/// circle.
 StageDag make_stage_dag(const Graph& graph, const Plan& plan);
 
 }  // namespace millrace

@@ -20,7 +20,8 @@ std::vector<Crossing> find_crossings(const Graph& graph, const Program& program)
       producer_of.assign(static_cast<std::size_t>(graph.size()), -1);
       for (std::size_t s = 0; s < program.stages.size(); ++s) {
         if (program.stages[s].ref.pipeline != pipeline) continue;
-        for (const OpId op : program.stages[s].ops) producer_of[static_cast<std::size_t>(op)] = static_cast<std::int32_t>(s);
+        for (const OpId op : program.stages[s].ops)
+          producer_of[static_cast<std::size_t>(op)] = static_cast<std::int32_t>(s);
       }
     }
     const StageGraph part = make_stage_graph(graph, stage.ops);
@@ -31,8 +32,8 @@ std::vector<Crossing> find_crossings(const Graph& graph, const Program& program)
       crossing.tensor = input;
       crossing.producer = producer_of[static_cast<std::size_t>(graph.tensor(input).producer)];
       crossing.consumer = static_cast<std::int32_t>(to);
-      crossing.has_gradient = program.training && std::binary_search(part.gradient_inputs.begin(),
-                                                                     part.gradient_inputs.end(), input);
+      crossing.has_gradient =
+          program.training && std::binary_search(part.gradient_inputs.begin(), part.gradient_inputs.end(), input);
       crossings.push_back(std::move(crossing));
     }
   }

@@ -32,7 +32,8 @@ void check_indices(const Program& program, Findings& findings) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Instruction& at = list[i];
       const auto fault = [&](std::string_view what, std::int32_t index) {
-        findings.add(fmt::format("rank {}, instruction {} ({}): {} {} does not exist", rank, i, name(at.kind), what, index));
+        findings.add(
+            fmt::format("rank {}, instruction {} ({}): {} {} does not exist", rank, i, name(at.kind), what, index));
       };
       if (is_bucket(at.kind)) {
         if (!in_range(at.bucket, program.buckets.size())) fault("bucket", at.bucket);

@@ -78,7 +78,9 @@ class RankCheck {
       const bool fits = receive.stage == at.stage && receive.micro_batch == at.micro_batch &&
                         at.kind != InstructionKind::backward_weight &&
                         forward == (receive.kind == InstructionKind::receive_activation);
-      if (!fits) fault(fmt::format("the computation after {} must be the one that reads it", describe(graph_, program_, receive)));
+      if (!fits)
+        fault(
+            fmt::format("the computation after {} must be the one that reads it", describe(graph_, program_, receive)));
     }
     received_.clear();
   }
@@ -119,8 +121,8 @@ class RankCheck {
   int rank_;
   Findings& findings_;
   std::size_t position_ = 0;
-  std::vector<std::vector<Progress>> progress_;  // [stage][micro-batch]; empty for stages of other ranks
-  std::vector<Instruction> received_;            // since the last computation
+  std::vector<std::vector<Progress>> progress_;               // [stage][micro-batch]; empty for stages of other ranks
+  std::vector<Instruction> received_;                         // since the last computation
   std::deque<std::pair<std::int32_t, std::int32_t>> recent_;  // stage and micro-batch of the last forwards, one a slot
   int live_ = 0;
   std::int32_t gradient_stage_ = -1;  // of the last backward: its input gradients still exist

@@ -26,8 +26,8 @@ void check_owners(const Graph& graph, const Program& program, Findings& findings
     for (const TensorId tensor : bucket.tensors) {
       const auto place = owners.find(tensor);
       if (place == owners.end()) {
-        findings.add(fmt::format("{} is in bucket {}, but in no stage or in another bucket too",
-                                 graph.tensor(tensor).name, b));
+        findings.add(
+            fmt::format("{} is in bucket {}, but in no stage or in another bucket too", graph.tensor(tensor).name, b));
         continue;
       }
       if (!std::equal(place->second.begin(), place->second.end(), bucket.owners.begin(), bucket.owners.end())) {
@@ -51,7 +51,8 @@ class RankCheck {
     const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
     for (std::size_t i = 0; i < list.size(); ++i) step(list[i], i);
     const int wanted = program_.training ? 1 : 0;
-    if (norms_ != wanted) findings_.add(fmt::format("rank {} enters reduce_norm {} times instead of {}", rank_, norms_, wanted));
+    if (norms_ != wanted)
+      findings_.add(fmt::format("rank {} enters reduce_norm {} times instead of {}", rank_, norms_, wanted));
     for (std::size_t b = 0; b < program_.buckets.size(); ++b) {
       const std::vector<int>& owners = program_.buckets[b].owners;
       const bool owns = program_.training && std::binary_search(owners.begin(), owners.end(), rank_);
@@ -80,8 +81,8 @@ class RankCheck {
       case InstructionKind::reduce_gradients:
         started_ = true;
         if (norms_ > 0) fault(i, fmt::format("bucket {} is reduced after the norm", at.bucket));
-        if (at.bucket <= last_) fault(i, fmt::format("bucket {} is reduced after bucket {}; all ranks keep one order",
-                                                     at.bucket, last_));
+        if (at.bucket <= last_)
+          fault(i, fmt::format("bucket {} is reduced after bucket {}; all ranks keep one order", at.bucket, last_));
         last_ = at.bucket;
         ++reduced_[static_cast<std::size_t>(at.bucket)];
         break;

@@ -56,10 +56,12 @@ void check_matching(const Graph& graph, const Program& program, std::int32_t tag
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Instruction& at = list[i];
       const bool send = at.kind == InstructionKind::send_activation || at.kind == InstructionKind::send_gradient;
-      const bool receive = at.kind == InstructionKind::receive_activation || at.kind == InstructionKind::receive_gradient;
+      const bool receive =
+          at.kind == InstructionKind::receive_activation || at.kind == InstructionKind::receive_gradient;
       if (!send && !receive) continue;
       const Transfer& t = program.transfers[static_cast<std::size_t>(at.transfer)];
-      const bool activation = at.kind == InstructionKind::send_activation || at.kind == InstructionKind::receive_activation;
+      const bool activation =
+          at.kind == InstructionKind::send_activation || at.kind == InstructionKind::receive_activation;
       const bool fits = (send ? t.sender : t.receiver) == static_cast<std::int32_t>(rank) &&
                         activation == (t.direction == Direction::activation) &&
                         (send ? t.from_stage : t.to_stage) == at.stage && t.micro_batch == at.micro_batch;
@@ -73,13 +75,14 @@ void check_matching(const Graph& graph, const Program& program, std::int32_t tag
   }
   for (std::size_t t = 0; t < program.transfers.size(); ++t) {
     if (sends[t] == 1 && receives[t] == 1) continue;
-    findings.add(fmt::format("{}: {} sends and {} receives; a message has one of each", words(graph, program.transfers[t]),
-                             sends[t], receives[t]));
+    findings.add(fmt::format("{}: {} sends and {} receives; a message has one of each",
+                             words(graph, program.transfers[t]), sends[t], receives[t]));
   }
   for (const auto& [channel, list] : sent) {
     if (received[channel] == list) continue;
-    findings.add(fmt::format("rank {} sends its messages with tag {} to rank {} in another order than they are received",
-                             std::get<0>(channel), std::get<2>(channel), std::get<1>(channel)));
+    findings.add(
+        fmt::format("rank {} sends its messages with tag {} to rank {} in another order than they are received",
+                    std::get<0>(channel), std::get<2>(channel), std::get<1>(channel)));
   }
 }
 

@@ -20,9 +20,9 @@ struct RankState {
   std::size_t position = 0;
   double now = 0;
   double busy = 0;
-  double reductions_end = 0;               // of the last reduction that has ended
-  std::deque<std::int32_t> waiting;        // reductions started and not yet ended, oldest first
-  double norm_ready = kUnknown;            // when this rank joined the norm
+  double reductions_end = 0;         // of the last reduction that has ended
+  std::deque<std::int32_t> waiting;  // reductions started and not yet ended, oldest first
+  double norm_ready = kUnknown;      // when this rank joined the norm
   std::vector<TimelineRow> rows;
   // Ends of the receives of each edge and sender, in the order of the list: they say when later ones were posted.
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> receive_ends;
@@ -95,7 +95,8 @@ class Simulator {
 
   void compute(std::size_t rank, const Instruction& at) {
     const ProgramStage& stage = program_.stages[static_cast<std::size_t>(at.stage)];
-    const auto replica = std::find(stage.ranks.begin(), stage.ranks.end(), static_cast<int>(rank)) - stage.ranks.begin();
+    const auto replica =
+        std::find(stage.ranks.begin(), stage.ranks.end(), static_cast<int>(rank)) - stage.ranks.begin();
     const RowInterval rows = stage.rows[static_cast<std::size_t>(at.micro_batch)][static_cast<std::size_t>(replica)];
     const Seconds duration =
         rows.empty() ? Seconds(0) : costs_.compute(at.kind, at.stage, static_cast<int>(rank), rows.size());
@@ -112,7 +113,8 @@ class Simulator {
     const auto ahead = static_cast<std::size_t>(program_.receive_window) + 1;
     const double posted = ends.size() < ahead ? 0.0 : ends[ends.size() - ahead];
     const std::int64_t elements = graph_.tensor(transfer.tensor).shape.elements_per_sample() * transfer.rows.size();
-    const Seconds flight = costs_.transfer(Bytes(elements * costs_.bytes_per_element), transfer.sender, transfer.receiver);
+    const Seconds flight =
+        costs_.transfer(Bytes(elements * costs_.bytes_per_element), transfer.sender, transfer.receiver);
     const double end = std::max(state.now, std::max(sent, posted) + flight.value());
     ends.push_back(end);
     record(rank, state.now, end);
@@ -216,9 +218,9 @@ class Simulator {
   const Program& program_;
   const SimCosts& costs_;
   std::vector<RankState> ranks_;
-  std::vector<double> sent_;                                // by message
-  std::map<std::int32_t, std::vector<double>> started_;     // by bucket: when its owners started it
-  std::vector<double> reduction_end_;                       // by bucket
+  std::vector<double> sent_;                             // by message
+  std::map<std::int32_t, std::vector<double>> started_;  // by bucket: when its owners started it
+  std::vector<double> reduction_end_;                    // by bucket
   std::size_t at_norm_ = 0;
   double norm_start_ = 0;
   std::deque<std::size_t> ready_;
