@@ -17,7 +17,7 @@ namespace millrace::kernels {
 /// What the rows of one micro-batch are.
 struct BatchContext {
   std::int64_t step = 0;                  ///< iteration, from 0
-  std::span<const std::int64_t> samples;  ///< id of each row
+  std::span<const std::int64_t> samples;  ///< id of each row; rows without one are padding
   std::int64_t valid_rows = 0;            ///< the rows after these are padding: they weigh 0
   double row_weight = 0;                  ///< 1 / (valid rows of the global batch)
 };
@@ -31,6 +31,8 @@ struct ExecutableBytes {
 
 /// A stage compiled for a fixed number of rows. A slot holds one live micro-batch, from its forward to the end of its
 /// backward. Border buffers are plain row-major [rows, dims…]. After compilation nothing allocates.
+/// The gradients that the readers of a tensor contribute are added in descending operator order, starting from what
+/// comes from outside (METHODS 4): a caller that receives several gradients for one output adds them in that order too.
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -43,7 +45,8 @@ class Executable {
   /// Read after forward, until the slot's next forward (StageGraph::outputs).
   virtual const void* output(int slot, TensorId tensor) = 0;
   /// Written before backward: gradients from other stages, and the row weights of the loss
-  /// (StageGraph::gradient_outputs, and the loss operator's first output).
+  /// (StageGraph::gradient_outputs, and the loss operator's first output). Backward adds to it where the tensor is also
+  /// read inside the stage, so it is written anew for each micro-batch.
   virtual void* output_gradient(int slot, TensorId tensor) = 0;
   /// Read after backward or backward_input, until the next backward of any slot (StageGraph::gradient_inputs).
   virtual const void* input_gradient(int slot, TensorId tensor) = 0;

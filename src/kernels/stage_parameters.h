@@ -14,11 +14,13 @@ namespace millrace::kernels {
 
 /// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
 /// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
-/// by combine_uses(): the sum then does not depend on where stages are cut.
+/// by combine_uses(): the sum then does not depend on where stages are cut. The first of them is the gradient itself,
+/// and combine_uses() empties the others.
 /// The "gradient" of a buffer (running statistic) is the weighted sum of the statistics of the micro-batches.
 class StageParameters {
  public:
-  /// \param order  all parameters and buffers of the stage, in storage order.
+  /// \param stage  its graph must outlive this.
+  /// \param order  all parameters and buffers of the stage, each once, in storage order.
   StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision);
 
   /// Values from the tensors' initializers: functions of (seed, tensor name, index) alone.
@@ -31,6 +33,7 @@ class StageParameters {
   void* value(TensorId tensor);
   /// Accumulator of one use; for a tensor with one use the same as gradient(tensor).
   void* gradient(TensorId tensor, OpId user);
+  /// The whole gradient, once combine_uses() has run.
   void* gradient(TensorId tensor);
 
   /// The tensors `order()[first .. first + count)` as one range of elements.
@@ -59,7 +62,7 @@ class StageParameters {
   const Graph* graph_;
   Precision precision_;
   std::vector<TensorId> order_;
-  std::vector<std::int32_t> index_of_;  // by tensor id - first id; -1 where not of this stage
+  std::vector<std::int32_t> index_of_;  // by tensor id; -1 where not of this stage
   std::vector<Place> places_;           // in storage order
   std::int64_t elements_ = 0;
   std::int64_t gradient_elements_ = 0;

@@ -1,0 +1,30 @@
+#include "kernels/device.h"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "base/text.h"
+#ifdef MILLRACE_ONEDNN
+#include "kernels/onednn/onednn_device.h"
+#endif
+#include "kernels/reference/reference_device.h"
+
+namespace millrace::kernels {
+
+std::unique_ptr<Device> make_device(std::string_view kernels, Precision precision) {
+  static const std::array<std::string, 3> kNames{"auto", "reference", "onednn"};
+  const bool fp64 = precision == Precision::fp64;
+  if (kernels == "reference" || (kernels == "auto" && fp64)) return make_reference_device();
+  if (kernels != "auto" && kernels != "onednn") throw InvalidInput(unknown_name("kernels", kernels, kNames));
+  if (fp64) throw InvalidInput("kernels 'onednn' compute in fp32 only; allowed in fp64: auto, reference");
+#ifdef MILLRACE_ONEDNN
+  return make_onednn_device();
+#else
+  return make_reference_device();
+#endif
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,246 @@
+#include "kernels/stage_executable.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/arena.h"
+#include "kernels/gradient_flow.h"
+#include "kernels/tensor_plan.h"
+
+namespace millrace::kernels {
+namespace {
+
+/// The pointers of one operator on one slot, set once; calls point into these lists.
+struct Operands {
+  std::vector<const void*> inputs, parameters, buffers;
+  std::vector<void*> outputs;
+  std::vector<const void*> saved_inputs;  // in backward
+  std::vector<void*> saved_outputs;
+  std::vector<const void*> output_gradients;
+  std::vector<void*> input_gradients, parameter_gradients, buffer_gradients;
+  void* extra = nullptr;
+  void* forward_scratch = nullptr;
+  void* backward_scratch = nullptr;
+};
+
+/// Sums that follow an operator's backward_input.
+struct Addition {
+  TensorId tensor;
+  void* sum;
+  const void* term;
+};
+
+/// One micro-batch in flight.
+struct Slot {
+  std::int64_t valid_rows = 0;
+  double row_weight = 0;
+  std::int64_t step = 0;
+  std::int64_t* samples = nullptr;
+  std::vector<Operands> ops;                     // by position in StageGraph::ops
+  std::vector<std::vector<Addition>> additions;  // by position
+};
+
+class StageExecutable : public Executable {
+ public:
+  StageExecutable(const StageGraph& stage, StageParameters& parameters, const CompileOptions& options,
+                  std::unique_ptr<KernelFactory> factory)
+      : stage_(stage),
+        options_(options),
+        factory_(std::move(factory)),
+        kernels_(make_kernels()),
+        flow_(gradient_flow(stage_)),
+        plan_(plan_tensors(stage_, flow_, options_, *factory_, kernels_)),
+        block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
+    slots_.resize(static_cast<std::size_t>(options_.slots));
+    for (int slot = 0; slot < options_.slots; ++slot) bind(slot, parameters);
+  }
+
+  std::int64_t rows() const override { return options_.rows; }
+
+  ExecutableBytes bytes() const override {
+    return {plan_.slot_bytes, plan_.workspace_bytes + factory_->held_bytes(), options_.slots};
+  }
+
+  void* input(int slot, TensorId tensor) override { return border(stage_.inputs, plan_.values, slot, tensor, "input"); }
+  const void* output(int slot, TensorId tensor) override {
+    return border(stage_.outputs, plan_.values, slot, tensor, "output");
+  }
+  void* output_gradient(int slot, TensorId tensor) override {
+    return border(stage_.outputs, plan_.gradients, slot, tensor, "output gradient");
+  }
+  const void* input_gradient(int slot, TensorId tensor) override {
+    return border(stage_.gradient_inputs, plan_.gradients, slot, tensor, "input gradient");
+  }
+
+  void forward(int slot, const BatchContext& context) override {
+    Slot& state = slots_[static_cast<std::size_t>(slot)];
+    state.valid_rows = context.valid_rows;
+    state.row_weight = context.row_weight;
+    state.step = context.step;
+    const auto given = std::min(context.samples.size(), static_cast<std::size_t>(options_.rows));
+    std::copy_n(context.samples.begin(), given, state.samples);
+    std::fill(state.samples + given, state.samples + options_.rows, -1);  // padding rows without an id
+
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      const Operands& op = state.ops[i];
+      OpCall call = begin_call(state, op);
+      call.inputs = op.inputs;
+      call.outputs = op.outputs;
+      call.scratch = op.forward_scratch;
+      kernels_[i]->forward(call);
+    }
+  }
+
+  void backward(int slot) override {
+    for (std::size_t i = kernels_.size(); i-- > 0;) {
+      backward_input_of(i, slot);
+      backward_weight_of(i, slot);
+    }
+  }
+
+  void backward_input(int slot) override {
+    for (std::size_t i = kernels_.size(); i-- > 0;) backward_input_of(i, slot);
+  }
+
+  void backward_weight(int slot) override {
+    for (std::size_t i = kernels_.size(); i-- > 0;) backward_weight_of(i, slot);
+  }
+
+ private:
+  std::vector<std::unique_ptr<OpKernel>> make_kernels() const {
+    std::vector<std::unique_ptr<OpKernel>> kernels;
+    for (const OpId op : stage_.ops) kernels.push_back(factory_->make(op));
+    return kernels;
+  }
+
+  void* at(int slot, Place place) const {
+    if (place.region == Place::Region::none) return nullptr;
+    const bool in_slot = place.region == Place::Region::slot;
+    return block_.at((in_slot ? slot : options_.slots) * plan_.slot_bytes + place.offset);
+  }
+
+  /// Null where the plan gives the tensor no place: a gradient that nobody computes.
+  void* find(int slot, const std::unordered_map<TensorId, Place>& places, TensorId tensor) const {
+    const auto found = places.find(tensor);
+    return found == places.end() ? nullptr : at(slot, found->second);
+  }
+
+  void* border(const std::vector<TensorId>& list, const std::unordered_map<TensorId, Place>& places, int slot,
+               TensorId tensor, const char* what) const {
+    void* memory = std::binary_search(list.begin(), list.end(), tensor) ? find(slot, places, tensor) : nullptr;
+    if (!memory || slot < 0 || slot >= options_.slots) {
+      throw std::logic_error(fmt::format("slot {} of the stage has no {} for tensor {}", slot, what, tensor));
+    }
+    return memory;
+  }
+
+  void bind(int slot, StageParameters& parameters) {
+    Slot& state = slots_[static_cast<std::size_t>(slot)];
+    state.samples = static_cast<std::int64_t*>(at(slot, plan_.samples));
+    state.additions.resize(stage_.ops.size());
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      const Operator& op = stage_.graph->op(stage_.ops[i]);
+      const OpPlaces& places = plan_.ops[i];
+      Operands operands;
+      for (const TensorId tensor : op.inputs) operands.inputs.push_back(find(slot, plan_.values, tensor));
+      for (const TensorId tensor : op.outputs) operands.outputs.push_back(find(slot, plan_.values, tensor));
+      for (const TensorId tensor : op.parameters) operands.parameters.push_back(parameters.value(tensor));
+      for (const TensorId tensor : op.buffers) operands.buffers.push_back(parameters.value(tensor));
+      operands.extra = at(slot, places.extra);
+      operands.forward_scratch = at(slot, places.forward_scratch);
+      if (options_.training) {
+        operands.backward_scratch = at(slot, places.backward_scratch);
+        bind_gradients(slot, i, parameters, operands);
+      }
+      state.ops.push_back(std::move(operands));
+    }
+  }
+
+  void bind_gradients(int slot, std::size_t i, StageParameters& parameters, Operands& operands) {
+    const OpId id = stage_.ops[i];
+    const Operator& op = stage_.graph->op(id);
+    for (const TensorId tensor : op.buffers) operands.buffer_gradients.push_back(parameters.gradient(tensor, id));
+    if (!flow_.active[i]) return;
+
+    const Saved saved = op.schema->saved(op.attributes, stage_.graph->shapes(id));
+    operands.saved_inputs.resize(op.inputs.size());
+    operands.saved_outputs.resize(op.outputs.size());
+    for (const int k : saved.inputs) {
+      operands.saved_inputs[static_cast<std::size_t>(k)] = operands.inputs[static_cast<std::size_t>(k)];
+    }
+    for (const int k : saved.outputs) {
+      operands.saved_outputs[static_cast<std::size_t>(k)] = operands.outputs[static_cast<std::size_t>(k)];
+    }
+    for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
+    for (const TensorId tensor : op.outputs) {
+      operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
+    }
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      void* sum = flow_.wanted[i][k] ? find(slot, plan_.gradients, op.inputs[k]) : nullptr;
+      void* term = at(slot, plan_.ops[i].added[k]);
+      operands.input_gradients.push_back(term ? term : sum);
+      if (term) slots_[static_cast<std::size_t>(slot)].additions[i].push_back({op.inputs[k], sum, term});
+    }
+  }
+
+  OpCall begin_call(const Slot& state, const Operands& op) const {
+    OpCall call;
+    call.rows = options_.rows;
+    call.valid_rows = state.valid_rows;
+    call.row_weight = state.row_weight;
+    call.step = state.step;
+    call.samples = {state.samples, static_cast<std::size_t>(options_.rows)};
+    call.parameters = op.parameters;
+    call.buffers = op.buffers;
+    call.buffer_gradients = op.buffer_gradients;
+    call.extra = op.extra;
+    return call;
+  }
+
+  OpCall begin_backward_call(const Slot& state, const Operands& op) const {
+    OpCall call = begin_call(state, op);
+    call.inputs = op.saved_inputs;
+    call.outputs = op.saved_outputs;
+    call.output_gradients = op.output_gradients;
+    call.input_gradients = op.input_gradients;
+    call.parameter_gradients = op.parameter_gradients;
+    call.scratch = op.backward_scratch;
+    return call;
+  }
+
+  void backward_input_of(std::size_t i, int slot) {
+    if (!flow_.active[i]) return;
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    kernels_[i]->backward_input(begin_backward_call(state, state.ops[i]));
+    for (const Addition& addition : state.additions[i]) factory_->add(addition.tensor, addition.sum, addition.term);
+  }
+
+  void backward_weight_of(std::size_t i, int slot) {
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    if (!flow_.active[i] || state.ops[i].parameters.empty()) return;
+    kernels_[i]->backward_weight(begin_backward_call(state, state.ops[i]));
+  }
+
+  StageGraph stage_;
+  CompileOptions options_;
+  std::unique_ptr<KernelFactory> factory_;
+  std::vector<std::unique_ptr<OpKernel>> kernels_;
+  GradientFlow flow_;
+  TensorPlan plan_;
+  Block block_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> make_stage_executable(const StageGraph& stage, StageParameters& parameters,
+                                                  const CompileOptions& options,
+                                                  std::unique_ptr<KernelFactory> factory) {
+  return std::make_unique<StageExecutable>(stage, parameters, options, std::move(factory));
+}
+
+}  // namespace millrace::kernels

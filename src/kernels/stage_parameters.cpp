@@ -1,0 +1,140 @@
+#include "kernels/stage_parameters.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/random.h"
+
+namespace millrace::kernels {
+namespace {
+
+template <class T>
+void fill(T* values, std::int64_t count, const Initializer& initializer, const Random& random) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::uint64_t>(i);
+    double value = 0;
+    switch (initializer.kind) {
+      case Initializer::Kind::zeros: break;
+      case Initializer::Kind::ones: value = 1; break;
+      case Initializer::Kind::normal: value = initializer.scale * random.normal(index); break;
+      case Initializer::Kind::uniform: value = initializer.scale * (2 * random.uniform(index) - 1); break;
+    }
+    values[i] = static_cast<T>(value);
+  }
+}
+
+/// sum += term, then term = 0.
+template <class T>
+void move_into(T* sum, T* term, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    sum[i] += term[i];
+    term[i] = 0;
+  }
+}
+
+}  // namespace
+
+StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision)
+    : graph_(stage.graph), precision_(precision), order_(order.begin(), order.end()) {
+  index_of_.resize(graph_->tensors().size(), -1);
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    index_of_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
+    Place place;
+    place.offset = elements_;
+    place.elements = graph_->tensor(order_[i]).shape.elements_per_sample();
+    elements_ += place.elements;
+    places_.push_back(std::move(place));
+  }
+
+  // The first use accumulates in the gradient itself, each further use in an accumulator behind all gradients.
+  gradient_elements_ = elements_;
+  for (const OpId id : stage.ops) {
+    const Operator& op = graph_->op(id);
+    for (const auto* tensors : {&op.parameters, &op.buffers}) {
+      for (const TensorId tensor : *tensors) {
+        place(tensor);  // of this stage
+        Place& used = places_[static_cast<std::size_t>(index_of_[static_cast<std::size_t>(tensor)])];
+        if (used.uses.empty()) {
+          used.uses.emplace_back(id, used.offset);
+        } else if (used.uses.back().first != id) {
+          used.uses.emplace_back(id, gradient_elements_);
+          gradient_elements_ += used.elements;
+        }
+      }
+    }
+  }
+  values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
+  gradients_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
+}
+
+const StageParameters::Place& StageParameters::place(TensorId tensor) const {
+  const auto id = static_cast<std::size_t>(tensor);
+  if (id >= index_of_.size() || index_of_[id] < 0) {
+    throw std::logic_error(fmt::format("tensor {} is not in the stage's order of parameters", tensor));
+  }
+  return places_[static_cast<std::size_t>(index_of_[id])];
+}
+
+void StageParameters::initialize(std::uint64_t seed) {
+  for (const TensorId id : order_) {
+    const Tensor& tensor = graph_->tensor(id);
+    const Random random(seed, tensor.name);
+    if (precision_ == Precision::fp64) {
+      fill(static_cast<double*>(value(id)), elements(id), tensor.initializer, random);
+    } else {
+      fill(static_cast<float*>(value(id)), elements(id), tensor.initializer, random);
+    }
+  }
+  values_changed();
+}
+
+std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
+
+void* StageParameters::value(TensorId tensor) {
+  return values_.get() + place(tensor).offset * real_bytes(precision_);
+}
+
+void* StageParameters::gradient(TensorId tensor, OpId user) {
+  for (const auto& [op, offset] : place(tensor).uses) {
+    if (op == user) return gradients_.get() + offset * real_bytes(precision_);
+  }
+  throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
+}
+
+void* StageParameters::gradient(TensorId tensor) {
+  return gradients_.get() + place(tensor).offset * real_bytes(precision_);
+}
+
+void* StageParameters::value_range(std::size_t first) { return value(order_.at(first)); }
+void* StageParameters::gradient_range(std::size_t first) { return gradient(order_.at(first)); }
+
+std::int64_t StageParameters::range_elements(std::size_t first, std::size_t count) const {
+  std::int64_t elements = 0;
+  for (std::size_t i = first; i < first + count; ++i) elements += places_.at(i).elements;
+  return elements;
+}
+
+void StageParameters::zero_gradients() { std::memset(gradients_.get(), 0, static_cast<std::size_t>(gradient_bytes())); }
+
+void StageParameters::combine_uses() {
+  const std::int64_t size = real_bytes(precision_);
+  for (const Place& place : places_) {
+    for (std::size_t use = 1; use < place.uses.size(); ++use) {
+      std::byte* sum = gradients_.get() + place.offset * size;
+      std::byte* term = gradients_.get() + place.uses[use].second * size;
+      if (precision_ == Precision::fp64) {
+        move_into(reinterpret_cast<double*>(sum), reinterpret_cast<double*>(term), place.elements);
+      } else {
+        move_into(reinterpret_cast<float*>(sum), reinterpret_cast<float*>(term), place.elements);
+      }
+    }
+  }
+}
+
+std::int64_t StageParameters::value_bytes() const { return elements_ * real_bytes(precision_); }
+std::int64_t StageParameters::gradient_bytes() const { return gradient_elements_ * real_bytes(precision_); }
+
+}  // namespace millrace::kernels

@@ -1,0 +1,182 @@
+#include "kernels/tensor_plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "kernels/arena.h"
+
+namespace millrace::kernels {
+namespace {
+
+bool holds(const std::vector<TensorId>& ascending, TensorId tensor) {
+  return std::binary_search(ascending.begin(), ascending.end(), tensor);
+}
+
+/// Buffers of one pass, whose offsets are known only when all are: `place` is filled in at the end.
+class PassMemory {
+ public:
+  void request(Place& place, std::int64_t bytes, std::int64_t first, std::int64_t last) {
+    place.region = Place::Region::workspace;
+    places_.push_back(&place);
+    lifetimes_.push_back({bytes, first, last});
+  }
+
+  /// Returns the bytes needed after `base`.
+  std::int64_t assign(std::int64_t base) {
+    const std::int64_t bytes = assign_offsets(lifetimes_);
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i]->offset = base + lifetimes_[i].offset;
+    return bytes;
+  }
+
+ private:
+  std::vector<Place*> places_;  // into maps and vectors that do not move any more
+  std::vector<Lifetime> lifetimes_;
+};
+
+class Planner {
+ public:
+  Planner(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
+          const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels)
+      : stage_(stage), flow_(flow), options_(options), factory_(factory), kernels_(kernels) {}
+
+  TensorPlan plan() {
+    plan_.ops.resize(stage_.ops.size());
+    plan_.samples = in_slot(options_.rows * static_cast<std::int64_t>(sizeof(std::int64_t)));
+    plan_values();
+    if (options_.training) plan_gradients();
+    plan_kernel_memory();
+    // Passes never overlap in time, so they share the workspace behind the stage's input gradients.
+    const std::int64_t base = plan_.workspace_bytes;
+    plan_.workspace_bytes += std::max(forward_.assign(base), backward_.assign(base));
+    return std::move(plan_);
+  }
+
+ private:
+  const Operator& op(std::size_t position) const { return stage_.graph->op(stage_.ops[position]); }
+  /// Time in the backward pass of the operator at `position`.
+  std::int64_t backward_time(std::size_t position) const {
+    return static_cast<std::int64_t>(stage_.ops.size() - 1 - position);
+  }
+
+  Place in_slot(std::int64_t bytes) {
+    const Place place{Place::Region::slot, plan_.slot_bytes};
+    plan_.slot_bytes += aligned(bytes);
+    return place;
+  }
+
+  std::unordered_set<TensorId> saved_tensors() const {
+    std::unordered_set<TensorId> saved;
+    for (std::size_t i = 0; options_.training && i < stage_.ops.size(); ++i) {
+      if (!flow_.active[i]) continue;
+      const Saved kept = op(i).schema->saved(op(i).attributes, stage_.graph->shapes(stage_.ops[i]));
+      for (const int k : kept.inputs) saved.insert(op(i).inputs[static_cast<std::size_t>(k)]);
+      for (const int k : kept.outputs) saved.insert(op(i).outputs[static_cast<std::size_t>(k)]);
+    }
+    return saved;
+  }
+
+  void plan_values() {
+    const std::unordered_set<TensorId> saved = saved_tensors();
+    std::unordered_map<TensorId, std::int64_t> last_read;
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      for (const TensorId input : op(i).inputs) last_read[input] = static_cast<std::int64_t>(i);
+    }
+    for (const TensorId input : stage_.inputs) plan_.values[input] = in_slot(factory_.tensor_bytes(input));
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      for (const TensorId output : op(i).outputs) {
+        const std::int64_t bytes = factory_.tensor_bytes(output);
+        Place& place = plan_.values[output];
+        if (holds(stage_.outputs, output) || saved.contains(output)) {
+          place = in_slot(bytes);
+        } else {
+          const auto time = static_cast<std::int64_t>(i);
+          const auto read = last_read.find(output);
+          forward_.request(place, bytes, time, read == last_read.end() ? time : read->second);
+        }
+      }
+    }
+  }
+
+  void plan_gradients() {
+    for (const TensorId input : stage_.gradient_inputs) {
+      plan_.gradients[input] = {Place::Region::workspace, plan_.workspace_bytes};
+      plan_.workspace_bytes += aligned(factory_.tensor_bytes(input));
+    }
+    for (const TensorId output : stage_.gradient_outputs) {
+      plan_.gradients[output] = in_slot(factory_.tensor_bytes(output));
+    }
+    std::unordered_map<TensorId, std::size_t> producers;
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      const TensorId output = op(i).outputs[0];
+      producers[output] = i;
+      const bool loss = stage_.ops[i] == stage_.graph->loss();
+      if (loss && !plan_.gradients.contains(output)) plan_.gradients[output] = in_slot(factory_.tensor_bytes(output));
+    }
+
+    std::unordered_set<TensorId> begun(stage_.gradient_outputs.begin(), stage_.gradient_outputs.end());
+    for (std::size_t i = stage_.ops.size(); i-- > 0;) {
+      std::vector<Place>& added = plan_.ops[i].added;
+      added.resize(op(i).inputs.size());
+      for (std::size_t k = 0; k < added.size(); ++k) {
+        if (!flow_.wanted[i][k]) continue;
+        const TensorId input = op(i).inputs[k];
+        if (!begun.insert(input).second) {
+          backward_.request(added[k], factory_.tensor_bytes(input), backward_time(i), backward_time(i));
+        } else if (!plan_.gradients.contains(input)) {
+          begin_gradient(input, i, producers.at(input));
+        }
+      }
+    }
+  }
+
+  /// The gradient of an inner tensor lives from its last reader's backward to its producer's; for a weight half that
+  /// is called apart, until then.
+  void begin_gradient(TensorId tensor, std::size_t reader, std::size_t producer) {
+    const std::int64_t bytes = factory_.tensor_bytes(tensor);
+    Place& place = plan_.gradients[tensor];
+    if (options_.split_backward && !op(producer).parameters.empty()) {
+      place = in_slot(bytes);
+    } else {
+      backward_.request(place, bytes, backward_time(reader), backward_time(producer));
+    }
+  }
+
+  void plan_kernel_memory() {
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      const OpKernel& kernel = *kernels_[i];
+      OpPlaces& places = plan_.ops[i];
+      const auto time = static_cast<std::int64_t>(i);
+      if (kernel.extra_bytes() > 0) {
+        if (flow_.active[i] && options_.training) {
+          places.extra = in_slot(kernel.extra_bytes());
+        } else {
+          forward_.request(places.extra, kernel.extra_bytes(), time, time);
+        }
+      }
+      if (kernel.scratch_bytes() > 0) {
+        forward_.request(places.forward_scratch, kernel.scratch_bytes(), time, time);
+        if (options_.training && flow_.active[i]) {
+          backward_.request(places.backward_scratch, kernel.scratch_bytes(), backward_time(i), backward_time(i));
+        }
+      }
+    }
+  }
+
+  const StageGraph& stage_;
+  const GradientFlow& flow_;
+  const CompileOptions& options_;
+  const KernelFactory& factory_;
+  std::span<const std::unique_ptr<OpKernel>> kernels_;
+  TensorPlan plan_;
+  PassMemory forward_;
+  PassMemory backward_;
+};
+
+}  // namespace
+
+TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
+                        const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels) {
+  return Planner(stage, flow, options, factory, kernels).plan();
+}
+
+}  // namespace millrace::kernels

@@ -1,0 +1,49 @@
+// Where every buffer of a compiled stage lies: what each micro-batch keeps in its slot, the rest in shared workspace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/device.h"
+#include "kernels/gradient_flow.h"
+#include "kernels/kernel_factory.h"
+
+namespace millrace::kernels {
+
+/// A buffer's offset in its slot or in the workspace.
+struct Place {
+  enum class Region : std::uint8_t { none, slot, workspace };
+  Region region = Region::none;
+  std::int64_t offset = 0;
+};
+
+/// The buffers of one operator besides its tensors.
+struct OpPlaces {
+  Place extra;
+  Place forward_scratch;
+  Place backward_scratch;
+  /// By input: where its gradient is written before it is added to those of later readers. None: it is not wanted, or
+  /// the first, which its kernel writes straight into TensorPlan::gradients.
+  std::vector<Place> added;
+};
+
+/// Slots hold the border's tensors and gradients from outside, what backward reads (the schema's `saved`) and the
+/// kernels' extras. The workspace holds activations that forward alone reads, gradients and scratch; the stage's input
+/// gradients lie apart in it, since they are read until the next backward.
+struct TensorPlan {
+  std::unordered_map<TensorId, Place> values;
+  std::unordered_map<TensorId, Place> gradients;  ///< summed over all readers
+  std::vector<OpPlaces> ops;                      ///< by position in StageGraph::ops
+  Place samples;                                  ///< the row's sample ids, 64-bit each
+  std::int64_t slot_bytes = 0;
+  std::int64_t workspace_bytes = 0;
+};
+
+/// \param kernels  of the stage's operators, by position.
+TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
+                        const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels);
+
+}  // namespace millrace::kernels
