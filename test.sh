@@ -30,9 +30,11 @@ build() {
     cmake --build "build/$1" --parallel "$jobs"
 }
 
-# names LABEL: the tests with this label, one a line.
-names() {
-  ctest --test-dir build/all -N -L "^$1\$" | sed -n 's/^ *Test *#[0-9]*: /  /p'
+# not_run WHY LABEL: says why the tests with this label do not run here, and which they are.
+not_run() {
+  local names
+  names=$(ctest --test-dir build/all -N -L "^$2\$" | sed -n 's/^ *Test *#[0-9]*: /  /p')
+  printf '%s\n%s\n' "$1" "${names:-  (there are none yet)}"
 }
 
 step "packages" scripts/dependencies.sh "${needs[@]}"
@@ -46,12 +48,10 @@ printf 'subdirs("../%s")\n' "${builds[@]}" >build/all/CTestTestfile.cmake
 
 printf '\n==> not run here, and why\n'
 if [ ${#filter[@]} -gt 0 ]; then
-  echo "too long for every change; ./test.sh --full runs them, and the ThreadSanitizer and clang builds:"
-  names full
+  not_run "too long for every change; ./test.sh --full runs them, and the ThreadSanitizer and clang builds:" full
 fi
 if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
-  echo "no NVIDIA GPU on this machine, so these skip themselves:"
-  names gpu
+  not_run "no NVIDIA GPU on this machine, so these skip themselves:" gpu
 fi
 
 printf '\n==> tests (builds and packages took %d s)\n' "$SECONDS"
