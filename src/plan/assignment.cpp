@@ -1,0 +1,46 @@
+// Numbers devices through pipelines, stages and replicas.
+#include "plan/assignment.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace millrace::plan {
+
+Plan assign(const Problem& problem, int pipelines, std::span<const StageCut> stages, Shares shares) {
+  const std::vector<double> speeds =
+      shares == Shares::by_speed ? device_speeds(problem)
+                                 : std::vector<double>(static_cast<std::size_t>(problem.cluster->size()), 1.0);
+  Plan plan;
+  plan.model = problem.graph->name();
+  plan.graph_digest = problem.graph->digest();
+  plan.schedule = problem.schedule;
+  plan.bucket_size = problem.bucket_size;
+  int device = 0;
+  for (int p = 0; p < pipelines; ++p) {
+    Pipeline pipeline;
+    pipeline.share = 1.0 / pipelines;
+    pipeline.micro_batches = problem.micro_batches;
+    for (const StageCut& cut : stages) {
+      Stage stage;
+      stage.ops = cut.ops;
+      std::sort(stage.ops.begin(), stage.ops.end());
+      for (int r = 0; r < cut.replicas; ++r) {
+        stage.shares.push_back(speeds[static_cast<std::size_t>(device)]);
+        stage.devices.push_back(device++);
+      }
+      const double sum = std::accumulate(stage.shares.begin(), stage.shares.end(), 0.0);
+      for (double& share : stage.shares) share /= sum;
+      pipeline.stages.push_back(std::move(stage));
+    }
+    plan.pipelines.push_back(std::move(pipeline));
+  }
+  return plan;
+}
+
+std::vector<int> even_replicas(int devices, int stages) {
+  std::vector<int> replicas(static_cast<std::size_t>(stages), devices / stages);
+  for (int s = 0; s < devices % stages; ++s) ++replicas[static_cast<std::size_t>(s)];
+  return replicas;
+}
+
+}  // namespace millrace::plan

@@ -1,0 +1,64 @@
+// The formulas of METHODS 2, measured fact 1.
+#include "plan/closed_form.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/errors.h"
+#include "base/text.h"
+
+namespace millrace::plan {
+namespace {
+
+Seconds sum(std::span<const StageSeconds> stages) {
+  Seconds total;
+  for (const StageSeconds& stage : stages) total += stage.total();
+  return total;
+}
+
+std::int64_t all_live(std::int64_t micro_batches, std::int64_t) { return micro_batches; }
+std::int64_t live_of_depth(std::int64_t micro_batches, std::int64_t from_end) {
+  return std::min(micro_batches, from_end);
+}
+
+constexpr std::array kTraits{ScheduleTraits{"gpipe", gpipe_time, all_live, true},
+                             ScheduleTraits{"1f1b", one_f_one_b_time, live_of_depth, false}};
+
+}  // namespace
+
+Seconds gpipe_time(std::span<const StageSeconds> stages, std::int64_t micro_batches) {
+  Seconds forward, backward;
+  for (const StageSeconds& stage : stages) {
+    forward = std::max(forward, stage.forward);
+    backward = std::max(backward, stage.backward);
+  }
+  return sum(stages) + static_cast<double>(micro_batches - 1) * (forward + backward);
+}
+
+Seconds one_f_one_b_time(std::span<const StageSeconds> stages, std::int64_t micro_batches) {
+  Seconds slowest;
+  for (const StageSeconds& stage : stages) slowest = std::max(slowest, stage.total());
+  return sum(stages) + static_cast<double>(micro_batches - 1) * slowest;
+}
+
+Seconds pipeline_lower_bound(std::span<const StageSeconds> stages, std::int64_t micro_batches) {
+  Seconds before, bound;
+  for (const StageSeconds& stage : stages) {
+    bound = std::max(bound, before + static_cast<double>(micro_batches) * stage.total());
+    before += stage.total();
+  }
+  return bound;
+}
+
+const ScheduleTraits& schedule_traits(std::string_view schedule) {
+  const auto found =
+      std::find_if(kTraits.begin(), kTraits.end(), [&](const ScheduleTraits& t) { return t.name == schedule; });
+  if (found != kTraits.end()) return *found;
+  std::vector<std::string> valid;
+  for (const ScheduleTraits& traits : kTraits) valid.emplace_back(traits.name);
+  throw InvalidInput(unknown_name("schedule", schedule, valid));
+}
+
+}  // namespace millrace::plan

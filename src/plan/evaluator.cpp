@@ -1,0 +1,219 @@
+// Fills a report from stage times, reductions and the memory model.
+#include "plan/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "plan/bounds.h"
+#include "plan/rows.h"
+#include "plan/stage_times.h"
+
+namespace millrace::plan {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+class Evaluation {
+ public:
+  Evaluation(const Plan& plan, const Problem& problem, const StageBytes& bytes)
+      : plan_(plan), problem_(problem), bytes_(bytes), times_(plan_times(plan, problem)) {}
+
+  PlanReport run() {
+    report_.schedule = plan_.schedule;
+    report_.pipelines = static_cast<int>(plan_.pipelines.size());
+    for (const Pipeline& pipeline : plan_.pipelines) {
+      report_.micro_batches = std::max(report_.micro_batches, pipeline.micro_batches);
+    }
+    report_.stopped_by = "complete";
+    for (int p = 0; p < report_.pipelines; ++p) stages(p);
+    iteration();
+    traffic();
+    memory();
+    judge();
+    return std::move(report_);
+  }
+
+ private:
+  const Pipeline& pipeline(int p) const { return plan_.pipelines[static_cast<std::size_t>(p)]; }
+  const std::vector<StageTimes>& times(int p) const { return times_.stages[static_cast<std::size_t>(p)]; }
+
+  void stages(int p) {
+    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
+    const auto& stages = pipeline(p).stages;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const StageTimes& time = times(p)[s];
+      StageReport row;
+      row.pipeline = p;
+      row.index = static_cast<int>(s);
+      row.ops = stages[s].ops;
+      row.devices = stages[s].devices;
+      row.shares = stages[s].shares;
+      row.forward_s = time.forward.value();
+      row.backward_s = time.backward.value();
+      row.transfer_s = time.transfer.value();
+      row.reduction_s = time.reduction.value();
+      row.send_bytes = time.sent.value();
+      const std::int64_t m = pipeline(p).micro_batches;
+      row.live_micro_batches = pipeline(p).warmup.empty()
+                                   ? traits.live(m, static_cast<std::int64_t>(stages.size() - s))
+                                   : std::min(m, static_cast<std::int64_t>(pipeline(p).warmup[s]) + 1);
+      report_.stages.push_back(std::move(row));
+    }
+  }
+
+  // Pipelines drain on their own; a reduction starts when its last owner has ended its last backward.
+  void iteration() {
+    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
+    std::vector<std::vector<Seconds>> backward_ends;
+    Seconds compute_end, slowest, stage_sum;
+    int count = 0;
+    for (int p = 0; p < report_.pipelines; ++p) {
+      std::vector<StageSeconds> seconds;
+      for (const StageTimes& stage : times(p)) seconds.push_back(stage.seconds());
+      const Seconds end = traits.iteration_time(seconds, pipeline(p).micro_batches);
+      compute_end = std::max(compute_end, end);
+      Seconds later;
+      std::vector<Seconds> ends;
+      for (const StageSeconds& stage : seconds) {
+        ends.push_back(end - later);
+        later += stage.backward;
+        slowest = std::max(slowest, stage.total());
+        stage_sum += stage.total();
+        ++count;
+      }
+      backward_ends.push_back(std::move(ends));
+    }
+    Seconds end = compute_end, reduction_total;
+    for (const Reduction& reduction : times_.reductions) {
+      Seconds ready, busy;
+      for (const StageRef& ref : reduction.stages) {
+        const auto p = static_cast<std::size_t>(ref.pipeline), s = static_cast<std::size_t>(ref.stage);
+        ready = std::max(ready, backward_ends[p][s]);
+        busy = std::max(busy, times_.stages[p][s].reduction);  // a stage's reductions go one after the other
+      }
+      end = std::max(end, ready + busy);
+      reduction_total += reduction.time;
+    }
+    report_.iteration_time_s = report_.makespan_s = end.value();
+    report_.bottleneck_s = slowest.value();
+    report_.balance = count > 0 && stage_sum > Seconds{} ? slowest / stage_sum * count : 1.0;
+    report_.throughput_samples_per_s =
+        end > Seconds{} ? static_cast<double>(problem_.batch) / end.value() : 0.0;
+    if (reduction_total > Seconds{}) {
+      report_.hidden_communication.gradients = std::max(0.0, 1.0 - (end - compute_end) / reduction_total);
+    }
+    double busy = 0;
+    int devices = 0;
+    for (int p = 0; p < report_.pipelines; ++p) {
+      for (std::size_t s = 0; s < times(p).size(); ++s) {
+        busy += times(p)[s].busy.value() * static_cast<double>(pipeline(p).micro_batches);
+        devices += static_cast<int>(pipeline(p).stages[s].devices.size());
+      }
+    }
+    report_.bubble_fraction = end > Seconds{} ? std::max(0.0, 1.0 - busy / (devices * end.value())) : 0.0;
+    limiting_op(slowest);
+  }
+
+  void limiting_op(Seconds slowest) {
+    for (int p = 0; p < report_.pipelines; ++p) {
+      for (int s = 0; s < static_cast<int>(times(p).size()); ++s) {
+        if (times(p)[static_cast<std::size_t>(s)].seconds().total() != slowest) continue;
+        const Stage& stage = pipeline(p).stages[static_cast<std::size_t>(s)];
+        const std::int64_t rows = replica_rows(plan_, problem_.batch, {p, s}, 0, 0).size();
+        const auto longer = [&](OpId a, OpId b) {
+          return problem_.cost->op_time(a, rows, stage.devices[0]).total() <
+                 problem_.cost->op_time(b, rows, stage.devices[0]).total();
+        };
+        report_.limiting_op =
+            problem_.graph->op(*std::max_element(stage.ops.begin(), stage.ops.end(), longer)).name;
+        return;
+      }
+    }
+  }
+
+  // Activations and their gradients, once for each receiving stage; gradient sums by a ring: 2(n−1) times their size.
+  void traffic() {
+    std::int64_t bytes = 0;
+    for (int p = 0; p < report_.pipelines; ++p) {
+      for (const StageTimes& stage : times(p)) bytes += 2 * stage.received.value() * pipeline(p).micro_batches;
+    }
+    for (const Reduction& reduction : times_.reductions) {
+      bytes += 2 * static_cast<std::int64_t>(reduction.devices.size() - 1) * reduction.bytes.value();
+    }
+    report_.bytes_injected = bytes;
+  }
+
+  void memory() {
+    std::int64_t total = 0, ranks = 0;
+    for (StageReport& row : report_.stages) {
+      const Stage& stage = pipeline(row.pipeline).stages[static_cast<std::size_t>(row.index)];
+      for (std::size_t r = 0; r < stage.shares.size(); ++r) {
+        const std::int64_t rows =
+            replica_rows(plan_, problem_.batch, {row.pipeline, row.index}, 0, static_cast<int>(r)).size();
+        const StageFootprint footprint = bytes_.footprint(stage.ops, rows);
+        const StageMemory memory = stage_memory(footprint, row.live_micro_batches);
+        row.activation_bytes += footprint.per_slot.value();
+        row.parameter_bytes = footprint.weights.value();
+        total += memory.total().value();
+        ++ranks;
+        if (memory.total().value() > row.memory_bytes) {
+          row.memory = memory;
+          row.memory_bytes = memory.total().value();
+        }
+        check_limit(row, memory, stage.devices[r * static_cast<std::size_t>(stage.tensor_parallel)]);
+      }
+      report_.peak_memory_bytes = std::max(report_.peak_memory_bytes, row.memory_bytes);
+    }
+    report_.mean_memory_bytes = ranks > 0 ? total / ranks : 0;
+    const double gibibytes = static_cast<double>(report_.peak_memory_bytes) / kGiB;
+    report_.memory_efficiency = gibibytes > 0 ? report_.throughput_samples_per_s / gibibytes : 0.0;
+  }
+
+  // The first stage that does not fit is named, with the limit that it would need.
+  void check_limit(const StageReport& row, const StageMemory& memory, int device) {
+    const auto limit = problem_.memory_of(device);
+    if (!limit || memory.total() <= *limit) return;
+    const bool first = report_.feasible;
+    report_.feasible = false;
+    if (!first) return;
+    report_.why_not = fmt::format(
+        "stage {} of pipeline {} needs {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer {}, "
+        "{} live micro-batches {}, workspace {}, buffers {}",
+        row.index, row.pipeline, format(memory.total()), memory.total().value(), device, format(*limit),
+        format(memory.weights), format(memory.gradients), format(memory.optimizer), row.live_micro_batches,
+        format(memory.activations), format(memory.workspace), format(memory.buffers));
+  }
+
+  void judge() {
+    report_.objective = name(problem_.objective);
+    report_.objective_unit = unit(problem_.objective);
+    report_.objective_value = value_of(problem_.objective, report_);
+    report_.bound = lower_bound(problem_);
+    if (report_.bound && *report_.bound > 0) {
+      report_.optimality_gap = (*report_.objective_value - *report_.bound) / *report_.bound;
+    }
+  }
+
+  const Plan& plan_;
+  const Problem& problem_;
+  const StageBytes& bytes_;
+  PlanTimes times_;
+  PlanReport report_;
+};
+
+}  // namespace
+
+ClosedFormEvaluator::ClosedFormEvaluator(const Problem& problem, const StageBytes* bytes)
+    : problem_(&problem), bytes_(bytes) {
+  schedule_traits(problem.schedule);
+  if (bytes_ != nullptr) return;
+  counted_ = std::make_unique<AnalyticBytes>(*problem.graph, problem.sizes);
+  bytes_ = counted_.get();
+}
+
+PlanReport ClosedFormEvaluator::evaluate(const Plan& plan) { return Evaluation(plan, *problem_, *bytes_).run(); }
+
+}  // namespace millrace::plan

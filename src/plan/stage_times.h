@@ -1,0 +1,43 @@
+// Times of the stages of a plan: compute, transfers from earlier stages, and the reduction of gradients.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/closed_form.h"
+#include "plan/problem.h"
+
+namespace millrace::plan {
+
+/// One stage of one pipeline; per micro-batch (the longest), on the slowest replica.
+struct StageTimes {
+  Seconds forward{};   ///< compute
+  Seconds backward{};
+  /// Activations from other stages; their gradients take as long again. Both count for the receiving stage, so that
+  /// each tensor is charged once for each stage that reads it.
+  Seconds transfer{};
+  Seconds busy{};       ///< compute of all replicas together, over one micro-batch
+  Bytes received{};     ///< activations, from other devices, all replicas together
+  Bytes sent{};         ///< the same tensors, at their producer
+  Seconds reduction{};  ///< of its gradients, over all owners
+
+  StageSeconds seconds() const { return {forward + transfer, backward + transfer}; }
+};
+
+/// Parameters with the same owners, reduced together.
+struct Reduction {
+  std::vector<StageRef> stages;
+  std::vector<int> devices;  ///< ascending
+  Bytes bytes{};
+  Seconds time{};
+};
+
+struct PlanTimes {
+  std::vector<std::vector<StageTimes>> stages;  ///< [pipeline][stage]
+  std::vector<Reduction> reductions;
+};
+
+/// \pre the plan is valid.
+PlanTimes plan_times(const Plan& plan, const Problem& problem);
+
+}  // namespace millrace::plan
