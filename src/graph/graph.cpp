@@ -1,8 +1,6 @@
 // Look-ups, counts and the digest of a graph.
 #include "graph/graph.h"
 
-#include <iterator>
-
 #include <fmt/format.h>
 
 #include "base/hash.h"
@@ -19,17 +17,20 @@ Id find(const std::unordered_map<std::string, Id>& names, std::string_view name)
 // Names hold no control characters (GraphBuilder refuses them), so lines and tabs keep neighbouring fields apart.
 class DigestText {
  public:
-  void field(std::string_view text) { fmt::format_to(std::back_inserter(buffer_), "{}\t", text); }
-  void field(std::int64_t number) { fmt::format_to(std::back_inserter(buffer_), "{}\t", number); }
+  void field(std::string_view text) {
+    text_ += text;
+    text_ += '\t';
+  }
+  void field(std::int64_t number) { field(std::string_view(fmt::format_int(number).c_str())); }
   void ids(std::string_view label, const std::vector<std::int32_t>& list) {
     field(label);
-    for (const std::int32_t id : list) field(id);
+    for (const std::int32_t id : list) field(std::int64_t{id});
   }
-  void end_line() { buffer_.push_back('\n'); }
-  std::string_view text() const { return {buffer_.data(), buffer_.size()}; }
+  void end_line() { text_ += '\n'; }
+  const std::string& text() const { return text_; }
 
  private:
-  fmt::memory_buffer buffer_;
+  std::string text_;
 };
 
 }  // namespace

@@ -42,15 +42,19 @@ void check_dims(const std::string& name, const Dims& dims) {
   }
 }
 
+[[noreturn]] void refuse_attribute(std::string_view name, const OpSchema& schema) {
+  if (schema.attributes.empty()) throw InvalidInput(fmt::format("unknown attribute '{}'; this kind has none", name));
+  std::vector<std::string> valid;
+  for (const auto& declared : schema.attributes) valid.push_back(declared.first);
+  throw InvalidInput(unknown_name("attribute", name, valid));
+}
+
 // The attributes that the kind declares, defaults filled in.
 Attributes complete(const Attributes& given, const OpSchema& schema) {
-  std::vector<std::string> valid;
-  for (const auto& [name, standard] : schema.attributes) valid.push_back(name);
-  for (const auto& [name, value] : given.all()) {
-    if (std::find(valid.begin(), valid.end(), name) == valid.end()) {
-      if (valid.empty()) throw InvalidInput(fmt::format("unknown attribute '{}'; this kind has none", name));
-      throw InvalidInput(unknown_name("attribute", name, valid));
-    }
+  for (const auto& [given_name, value] : given.all()) {
+    const std::string& name = given_name;
+    const auto same = [&name](const auto& declared) { return declared.first == name; };
+    if (std::none_of(schema.attributes.begin(), schema.attributes.end(), same)) refuse_attribute(name, schema);
   }
   Attributes all;
   for (const auto& [name, standard] : schema.attributes) {
@@ -146,7 +150,7 @@ void GraphBuilder::add_parameters(const OpSpec& spec, const std::vector<OwnedTen
   for (std::size_t i = 0; i < owned.size(); ++i) {
     const TensorId shared = i < spec.shared_parameters.size() ? spec.shared_parameters[i] : -1;
     if (shared < 0) {
-      Tensor parameter{.name = fmt::format("{}.{}", spec.name, owned[i].suffix),
+      Tensor parameter{.name = spec.name + "." + owned[i].suffix,
                        .shape = {.dims = owned[i].dims, .batched = false},
                        .role = Role::parameter,
                        .initializer = owned[i].initializer};
@@ -183,14 +187,14 @@ TensorId GraphBuilder::add(OpSpec spec) {
     const Inference inference = schema.infer(op.attributes, check_inputs(spec, schema));
     add_parameters(spec, inference.parameters, op);
     for (const OwnedTensor& owned : inference.buffers) {
-      op.buffers.push_back(add_tensor({.name = fmt::format("{}.{}", spec.name, owned.suffix),
+      op.buffers.push_back(add_tensor({.name = spec.name + "." + owned.suffix,
                                        .shape = {.dims = owned.dims, .batched = false},
                                        .role = Role::buffer,
                                        .initializer = owned.initializer}));
       graph_.buffers_.push_back(op.buffers.back());
     }
     for (std::size_t i = 0; i < inference.outputs.size(); ++i) {
-      op.outputs.push_back(add_tensor({.name = fmt::format("{}.{}", spec.name, schema.output_names[i]),
+      op.outputs.push_back(add_tensor({.name = spec.name + "." + schema.output_names[i],
                                        .shape = inference.outputs[i],
                                        .role = Role::activation,
                                        .producer = id}));
