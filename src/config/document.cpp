@@ -65,7 +65,7 @@ void check_root(const Node& root, const std::shared_ptr<const Source>& source) {
   if (root.is_null()) refuse_at({source, 1, 1}, "the document is empty; a map of keys is needed");
   const bool glued = root.is_scalar() && !root.quoted && root.text.find(':') != std::string::npos;
   refuse_at(root.where, fmt::format("found {} as the whole document, allowed: a map of keys{}", found(root),
-                               glued ? " (a ':' needs a space behind it)" : ""));
+                                    glued ? " (a ':' needs a space behind it)" : ""));
 }
 
 }  // namespace

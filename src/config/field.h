@@ -21,24 +21,48 @@ class Reader;
 /// What an option type becomes: Integer an std::int64_t, OneOf a std::string, Duration Seconds, …
 template <class Type>
 struct NativeOf;
-template <> struct NativeOf<Boolean> { using type = bool; };
-template <> struct NativeOf<Text> { using type = std::string; };
-template <> struct NativeOf<Integer> { using type = std::int64_t; };
-template <> struct NativeOf<Real> { using type = double; };
-template <> struct NativeOf<OneOf> { using type = std::string; };
-template <> struct NativeOf<IntegerList> { using type = std::vector<std::int64_t>; };
-template <> struct NativeOf<Duration> { using type = Seconds; };
-template <> struct NativeOf<Size> { using type = Bytes; };
+template <>
+struct NativeOf<Boolean> {
+  using type = bool;
+};
+template <>
+struct NativeOf<Text> {
+  using type = std::string;
+};
+template <>
+struct NativeOf<Integer> {
+  using type = std::int64_t;
+};
+template <>
+struct NativeOf<Real> {
+  using type = double;
+};
+template <>
+struct NativeOf<OneOf> {
+  using type = std::string;
+};
+template <>
+struct NativeOf<IntegerList> {
+  using type = std::vector<std::int64_t>;
+};
+template <>
+struct NativeOf<Duration> {
+  using type = Seconds;
+};
+template <>
+struct NativeOf<Size> {
+  using type = Bytes;
+};
 template <class Type>
 using Native = typename NativeOf<Type>::type;
 
-/// A place for a value: the node of a key or of a list's element, or its absence. Lives no longer than the
-/// document, the problems and the Reader that it came from. After a problem a getter returns a value without meaning, of use only to read on:
-/// call Problems::throw_if_any before anything is done with what was read.
+/// A place for a value: the node of a key or of a list's element, or its absence. Lives no longer than the document,
+/// the problems and the Reader that it came from. After a problem a getter returns a value without meaning, of use
+/// only to read on: call Problems::throw_if_any before anything is done with what was read.
 class Field {
  public:
-  Field(const Node& node, std::string path, Problems& problems);             ///< given
-  Field(const Where& parent, std::string path, Problems& problems);          ///< absent from the map at `parent`
+  Field(const Node& node, std::string path, Problems& problems);     ///< given
+  Field(const Where& parent, std::string path, Problems& problems);  ///< absent from the map at `parent`
 
   bool given() const { return node_ != nullptr; }
   explicit operator bool() const { return given(); }

@@ -83,10 +83,14 @@ Node& Node::add(std::string key, Node value) {
 
 std::string found(const Node& node) {
   switch (node.kind) {
-    case NodeKind::null: return "nothing";
-    case NodeKind::sequence: return "a list";
-    case NodeKind::map: return "a map";
-    case NodeKind::scalar: break;
+    case NodeKind::null:
+      return "nothing";
+    case NodeKind::sequence:
+      return "a list";
+    case NodeKind::map:
+      return "a map";
+    case NodeKind::scalar:
+      break;
   }
   const std::string text = one_line(shortened(node.text));
   return node.quoted ? fmt::format("\"{}\"", text) : fmt::format("'{}'", text);

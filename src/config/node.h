@@ -13,9 +13,9 @@ namespace millrace::config {
 
 /// What a text was read from: a file, or a command line argument such as `--set a.b=1`.
 struct Source {
-  std::string name;               ///< as errors cite it
-  std::filesystem::path folder;   ///< where the input files that it names are looked up first
-  bool cites_lines = true;        ///< false for a command line argument
+  std::string name;              ///< as errors cite it
+  std::filesystem::path folder;  ///< where the input files that it names are looked up first
+  bool cites_lines = true;       ///< false for a command line argument
 };
 
 /// A place in a source; line and column (in bytes) count from 1.
@@ -37,14 +37,14 @@ enum class NodeKind { null, scalar, sequence, map };
 
 struct Node {
   NodeKind kind = NodeKind::null;
-  std::string text;          ///< of a scalar, without its quotes
-  bool quoted = false;       ///< a quoted scalar is text, even if it reads like a number
-  std::vector<Key> keys;     ///< of a map, in the order of the file: keys[i] names items[i]
-  std::vector<Node> items;   ///< elements of a sequence, values of a map
+  std::string text;         ///< of a scalar, without its quotes
+  bool quoted = false;      ///< a quoted scalar is text, even if it reads like a number
+  std::vector<Key> keys;    ///< of a map, in the order of the file: keys[i] names items[i]
+  std::vector<Node> items;  ///< elements of a sequence, values of a map
   Where where;
 
-  static Node plain(std::string text);   ///< a number, a boolean, a quantity
-  static Node quote(std::string text);   ///< text
+  static Node plain(std::string text);  ///< a number, a boolean, a quantity
+  static Node quote(std::string text);  ///< text
   static Node sequence(std::vector<Node> items = {});
   static Node map();
 

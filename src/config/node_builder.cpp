@@ -51,7 +51,8 @@ std::string NodeBuilder::path(std::size_t levels) const {
 }
 
 void NodeBuilder::OnDocumentStart(const YAML::Mark& mark) {
-  if (started_) refuse_at(at(mark), "a second document begins here, allowed: one; is a '---', an indent or a bracket wrong?");
+  if (started_)
+    refuse_at(at(mark), "a second document begins here, allowed: one; is a '---', an indent or a bracket wrong?");
   started_ = true;
 }
 
@@ -140,7 +141,8 @@ void NodeBuilder::place_key(const Node& node) {
   Open& parent = open_.back();
   parent.node.keys.push_back({node.text, node.where});
   parent.expects_key = false;
-  if (node.text == "<<") problems_.add(node.where, path(open_.size()), "merge keys ('<<') are not supported; write the keys out");
+  if (node.text == "<<")
+    problems_.add(node.where, path(open_.size()), "merge keys ('<<') are not supported; write the keys out");
 }
 
 void NodeBuilder::drop_duplicates(Node& map) {

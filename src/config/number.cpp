@@ -77,10 +77,14 @@ ParsedNumber<double> parse_real(std::string_view text) {
 std::string_view hint(NumberFault fault) {
   switch (fault) {
     case NumberFault::none:
-    case NumberFault::syntax: return "";
-    case NumberFault::leading_zero: return " (no leading zero)";
-    case NumberFault::too_large: return " (too large for 64 bits)";
-    case NumberFault::too_small: return " (too small for 64 bits)";
+    case NumberFault::syntax:
+      return "";
+    case NumberFault::leading_zero:
+      return " (no leading zero)";
+    case NumberFault::too_large:
+      return " (too large for 64 bits)";
+    case NumberFault::too_small:
+      return " (too small for 64 bits)";
   }
   return "";
 }

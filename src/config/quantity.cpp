@@ -26,17 +26,29 @@ struct Unit {
 };
 
 constexpr double kKi = 1024.0;
-constexpr std::array kSizes{Unit{"B", 1, 1},     Unit{"kB", 1e3, 1},       Unit{"MB", 1e6, 1},
-                            Unit{"GB", 1e9, 1},  Unit{"TB", 1e12, 1},      Unit{"KiB", kKi, 1},
-                            Unit{"MiB", kKi * kKi, 1}, Unit{"GiB", kKi * kKi * kKi, 1},
-                            Unit{"TiB", kKi * kKi * kKi * kKi, 1}};
-constexpr std::array kTimes{Unit{"ns", 1, 1e9}, Unit{"us", 1, 1e6},  Unit{"ms", 1, 1e3},
+constexpr std::array kSizes{Unit{"B", 1, 1},
+                            Unit{"kB", 1e3, 1},
+                            Unit{"MB", 1e6, 1},
+                            Unit{"GB", 1e9, 1},
+                            Unit{"TB", 1e12, 1},
+                            Unit{"KiB", kKi, 1},
+                            Unit{"MiB", kKi* kKi, 1},
+                            Unit{"GiB", kKi* kKi* kKi, 1},
+                            Unit{"TiB", kKi* kKi* kKi* kKi, 1}};
+constexpr std::array kTimes{Unit{"ns", 1, 1e9}, Unit{"us", 1, 1e6}, Unit{"ms", 1, 1e3},
                             Unit{"s", 1, 1},    Unit{"min", 60, 1}, Unit{"h", 3600, 1}};
-constexpr std::array kBandwidths{Unit{"B/s", 1, 1},      Unit{"kB/s", 1e3, 1},       Unit{"MB/s", 1e6, 1},
-                                 Unit{"GB/s", 1e9, 1},   Unit{"TB/s", 1e12, 1},      Unit{"KiB/s", kKi, 1},
-                                 Unit{"MiB/s", kKi * kKi, 1}, Unit{"GiB/s", kKi * kKi * kKi, 1},
-                                 Unit{"TiB/s", kKi * kKi * kKi * kKi, 1},
-                                 Unit{"kb/s", 1e3, 8},   Unit{"Mb/s", 1e6, 8},       Unit{"Gb/s", 1e9, 8},
+constexpr std::array kBandwidths{Unit{"B/s", 1, 1},
+                                 Unit{"kB/s", 1e3, 1},
+                                 Unit{"MB/s", 1e6, 1},
+                                 Unit{"GB/s", 1e9, 1},
+                                 Unit{"TB/s", 1e12, 1},
+                                 Unit{"KiB/s", kKi, 1},
+                                 Unit{"MiB/s", kKi* kKi, 1},
+                                 Unit{"GiB/s", kKi* kKi* kKi, 1},
+                                 Unit{"TiB/s", kKi* kKi* kKi* kKi, 1},
+                                 Unit{"kb/s", 1e3, 8},
+                                 Unit{"Mb/s", 1e6, 8},
+                                 Unit{"Gb/s", 1e9, 8},
                                  Unit{"Tb/s", 1e12, 8}};
 constexpr std::array kComputeRates{Unit{"FLOP/s", 1, 1}, Unit{"GFLOP/s", 1e9, 1}, Unit{"TFLOP/s", 1e12, 1},
                                    Unit{"PFLOP/s", 1e15, 1}};

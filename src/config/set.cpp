@@ -106,7 +106,9 @@ void set_value(Node& root, std::string_view path, Node value, std::span<const Sh
   const Where where = value.where;
   const auto steps = parse_path(path);
   if (!steps) {
-    problems.add(where, "", fmt::format("found '{}' as the path of a key, allowed: names and elements, as in a.list[0].key", path));
+    problems.add(
+        where, "",
+        fmt::format("found '{}' as the path of a key, allowed: names and elements, as in a.list[0].key", path));
     return;
   }
   Node* node = &root;

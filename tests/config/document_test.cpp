@@ -102,7 +102,9 @@ TEST(Document, RefusesWhatIsNoText) {
   EXPECT_THAT(load_refusal("a: \xc3\x28\n"), HasSubstr("byte 0xc3"));
   EXPECT_THAT(load_refusal("a: \xed\xa0\x80\n"), HasSubstr("byte 0xed"));
   EXPECT_EQ(load_refusal("a: Zürich ∂ 𝜃\n"), "");
-  EXPECT_EQ(load_refusal("\xef\xbb\xbf" "a: 1\r\nb: 2\r\n"), "");  // byte order mark, line ends of Windows
+  EXPECT_EQ(load_refusal("\xef\xbb\xbf"
+                         "a: 1\r\nb: 2\r\n"),
+            "");  // byte order mark, line ends of Windows
 }
 
 TEST(Document, RefusesDeepNesting) {
@@ -134,7 +136,9 @@ TEST(Document, RefusesAQuoteThatIsNotClosed) {
   EXPECT_EQ(load_refusal("name: x\na: 'b\nc: d\n"), "exp.yaml:2:4: a quote is not closed");
   EXPECT_EQ(load_refusal("a: &b \"x \\\"\n"), "exp.yaml:1:4: a quote is not closed");
   EXPECT_EQ(load_refusal("ü: 'it''s'\nb: [\"a\\\"\"]\n"), "");
-  EXPECT_EQ(load_refusal("\xef\xbb\xbf" "ü: 'a'"), "");
+  EXPECT_EQ(load_refusal("\xef\xbb\xbf"
+                         "ü: 'a'"),
+            "");
 }
 
 TEST(LoadFile, NamesTheFileAsGiven) {

@@ -39,9 +39,11 @@ TEST(ToYaml, WritesBlocksAndFlows) {
 }
 
 TEST(ToYaml, QuotesTextThatLooksLikeSomethingElse) {
-  for (const char* text : {"1e3", "010", "5", "-.5", "true", "no", "Off", "null", "~", "", " a", "a ", "a: b", "a #b",
-                           "*x", "&x", "- a", "---", "[a]", "{name}", "it's", "say \"x\"", "back\\slash", "two\nlines",
-                           "tab\there", "\x01", ".inf", "0x10", "@a", "Zürich", "<<", "a,b", "?", "! x", "%x", "| x"}) {
+  for (const char* text :
+       {"1e3",  "010",    "5",      "-.5",       "true",        "no",         "Off",       "null", "~",
+        "",     " a",     "a ",     "a: b",      "a #b",        "*x",         "&x",        "- a",  "---",
+        "[a]",  "{name}", "it's",   "say \"x\"", "back\\slash", "two\nlines", "tab\there", "\x01", ".inf",
+        "0x10", "@a",     "Zürich", "<<",        "a,b",         "?",          "! x",       "%x",   "| x"}) {
     Node root = Node::map();
     root.add(text[0] == '\0' ? "key" : text, Node::quote(text));
     root.add("list", Node::sequence({Node::quote(text), Node::quote("b")}));

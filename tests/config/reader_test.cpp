@@ -94,8 +94,9 @@ TEST(Reader, ThrowsThemTogether) {
     reader.get("a", Integer{}, 0);
     EXPECT_THROW(problems.throw_if_any(), std::logic_error);  // the unknown key is not told yet
   }
-  EXPECT_EQ(refusal([&] { problems.throw_if_any(); }),
-            "exp.yaml:1:4: a: found 'x', allowed: integer\nexp.yaml:2:1: b: unknown key 'b' (did you mean 'a'?); valid: a");
+  EXPECT_EQ(
+      refusal([&] { problems.throw_if_any(); }),
+      "exp.yaml:1:4: a: found 'x', allowed: integer\nexp.yaml:2:1: b: unknown key 'b' (did you mean 'a'?); valid: a");
 }
 
 TEST(Reader, AllowsNotesAndRefusesKeysWhereNoneBelong) {

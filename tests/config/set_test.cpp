@@ -55,8 +55,7 @@ TEST(Set, AliasedSectionsStayApart) {
 
 TEST(Set, RefusesWhatCannotBeReached) {
   const char* document = "name: x\nlist: [1, 2]\n";
-  EXPECT_EQ(after(document, {"name.key=1"}).problems,
-            "--set name.key=1: name: found 'x' on the way, allowed: a map");
+  EXPECT_EQ(after(document, {"name.key=1"}).problems, "--set name.key=1: name: found 'x' on the way, allowed: a map");
   EXPECT_EQ(after(document, {"list.key=1"}).problems,
             "--set list.key=1: list: found a list on the way, allowed: a map; choose an element, as in list[0]");
   EXPECT_EQ(after(document, {"list[2]=1"}).problems,
