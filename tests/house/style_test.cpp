@@ -49,9 +49,9 @@ TEST(Style, FilesAreShort) {
 TEST(Style, FilesOpenWithASentence) {
   std::string without;
   for (const SourceFile& file : all_sources()) {
-    if (file.lines.empty() || !file.lines[0].starts_with("// ")) without += file.path + ":1\n";
+    if (file.lines.empty() || !file.lines[0].starts_with("// ")) without += "\n" + file.path + ":1";
   }
-  EXPECT_EQ(without, "") << "a file opens with one sentence on what it is for";
+  EXPECT_TRUE(without.empty()) << "a file opens with one sentence on what it is for:" << without;
 }
 
 TEST(Style, HeadersAreReadOnce) {
