@@ -91,10 +91,10 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   }
 }
 
-StepResult ProgramRunner::train(Feed& feed, const FeedBatch& batch, const StepSettings& settings, std::int64_t& updates) {
+StepResult ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates) {
   settings_ = settings;
   updates_ = updates + 1;
-  row_weight_ = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid_rows));
+  row_weight_ = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid));
   result_ = {};
   sums_.clear();
   for (const LocalStage& stage : stages_) {
@@ -106,12 +106,12 @@ StepResult ProgramRunner::train(Feed& feed, const FeedBatch& batch, const StepSe
   return result_;
 }
 
-void ProgramRunner::evaluate(Feed& feed, const FeedBatch& batch, double row_weight, StepSums& sums) {
+void ProgramRunner::evaluate(Feed& feed, const dataset::Batch& batch, double row_weight, StepSums& sums) {
   row_weight_ = row_weight;
   run(feed, batch, sums);
 }
 
-void ProgramRunner::run(Feed& feed, const FeedBatch& batch, StepSums& sums) {
+void ProgramRunner::run(Feed& feed, const dataset::Batch& batch, StepSums& sums) {
   const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
   const Clock::time_point start = Clock::now();
   exchange_.begin();
@@ -131,7 +131,7 @@ void ProgramRunner::run(Feed& feed, const FeedBatch& batch, StepSums& sums) {
   }
 }
 
-void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const FeedBatch& batch, StepSums& sums) {
+void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums) {
   switch (instruction.kind) {
     case InstructionKind::forward:
       return forward(instruction, feed, batch, sums);
@@ -154,25 +154,25 @@ void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const Fe
   }
 }
 
-void ProgramRunner::forward(const Instruction& instruction, Feed& feed, const FeedBatch& batch, StepSums& sums) {
+void ProgramRunner::forward(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums) {
   const BoundMicroBatch& at = place(instruction.stage, instruction.micro_batch);
   if (at.executable == nullptr) return;
   const StageGraph& stage = stages_[static_cast<std::size_t>(instruction.stage)].runner->graph();
   feed.fill(stage, at, precision_);
   kernels::BatchContext context;
   context.step = settings_.step;
-  context.samples = batch.samples.subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
-  context.valid_rows = valid_of(at.rows, batch.valid_rows);
+  context.samples = std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
+  context.valid_rows = valid_of(at.rows, batch.valid);
   context.row_weight = row_weight_;
   at.executable->forward(at.slot, context);
   if (computes_loss(instruction.stage)) take_loss(at, context.valid_rows, sums);
 }
 
-void ProgramRunner::backward(const Instruction& instruction, const FeedBatch& batch) {
+void ProgramRunner::backward(const Instruction& instruction, const dataset::Batch& batch) {
   const BoundMicroBatch& at = place(instruction.stage, instruction.micro_batch);
   if (at.executable == nullptr) return;
   if (instruction.kind == InstructionKind::backward_weight) return at.executable->backward_weight(at.slot);
-  if (computes_loss(instruction.stage)) seed_loss(at, valid_of(at.rows, batch.valid_rows));
+  if (computes_loss(instruction.stage)) seed_loss(at, valid_of(at.rows, batch.valid));
   if (instruction.kind == InstructionKind::backward) return at.executable->backward(at.slot);
   at.executable->backward_input(at.slot);
 }

@@ -52,10 +52,10 @@ class ProgramRunner {
                 comm::Transport& transport, Watchdog& watchdog, int id);
 
   /// One training iteration on `batch`. `updates` counts the updates so far and rises when this one is not skipped.
-  StepResult train(Feed& feed, const FeedBatch& batch, const StepSettings& settings, std::int64_t& updates);
+  StepResult train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates);
 
   /// Forwards only: adds the losses of the batch, each sample weighing `row_weight`, to `sums`.
-  void evaluate(Feed& feed, const FeedBatch& batch, double row_weight, StepSums& sums);
+  void evaluate(Feed& feed, const dataset::Batch& batch, double row_weight, StepSums& sums);
 
   /// Waits until every message is matched: before the transport goes.
   void drain() { exchange_.drain(watchdog_); }
@@ -71,10 +71,10 @@ class ProgramRunner {
   void record(std::vector<TimelineRow>* rows) { rows_ = rows; }
 
  private:
-  void run(Feed& feed, const FeedBatch& batch, StepSums& sums);
-  void execute(const Instruction& instruction, Feed& feed, const FeedBatch& batch, StepSums& sums);
-  void forward(const Instruction& instruction, Feed& feed, const FeedBatch& batch, StepSums& sums);
-  void backward(const Instruction& instruction, const FeedBatch& batch);
+  void run(Feed& feed, const dataset::Batch& batch, StepSums& sums);
+  void execute(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums);
+  void forward(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums);
+  void backward(const Instruction& instruction, const dataset::Batch& batch);
   void take_loss(const BoundMicroBatch& place, std::int64_t valid_rows, StepSums& sums) const;
   void seed_loss(const BoundMicroBatch& place, std::int64_t valid_rows) const;
   void receive(const Instruction& instruction);

@@ -14,55 +14,48 @@
 #include "program/program.h"
 #include "runtime/feed.h"
 #include "runtime/optimizer.h"
+#include "runtime/outcome.h"
 #include "runtime/program_runner.h"
-#include "runtime/run_rows.h"
 #include "runtime/stage_runner.h"
 #include "runtime/train_options.h"
 #include "runtime/watchdog.h"
 
 namespace millrace::runtime {
 
-/// The programs of one plan: they share stages, buckets and storage order.
+/// The programs of one plan, by batch size: the whole batch first, then the shorter last one of an epoch or of the
+/// test split, if there is one. All share stages, buckets and storage order.
 struct Programs {
-  Program train;
-  std::optional<Program> train_tail;       ///< the shorter last batch of an epoch
-  std::optional<Program> evaluation;       ///< absent: nothing is evaluated
-  std::optional<Program> evaluation_tail;
+  std::vector<Program> train;
+  std::vector<Program> evaluation;  ///< empty: nothing is evaluated
 };
 
 /// What training needs besides the plan. All references outlive the trainer.
 struct Surroundings {
   comm::Transport& transport;
-  dataset::Source& source;
-  dataset::SampleOrder& order;
+  const dataset::Source& source;
+  const dataset::SampleOrder& order;
   /// Ends the job with a message: called by the watchdog, on its own thread, when a wait exceeds the stall limit.
   std::function<void(const std::string&)> stalled;
 };
 
 class Trainer {
  public:
-  /// Allocates and compiles everything, so that what does not fit is known before the first step.
-  /// \throws InvalidInput  batches whose row counts no program has.
+  /// Allocates and compiles everything, so that what does not fit is known before the first step. Collective.
   Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings);
 
   /// Trains for `options.iterations` and evaluates; every rank of the transport calls it.
   /// \throws RunFailed  after `maximum_skips` iterations in a row whose gradient was not finite.
   Outcome run(RunObserver& observer);
 
-  /// All parameters and buffers by tensor id, each from its lowest owner, on rank 0; empty elsewhere.
+  /// All parameters and buffers by tensor id, each from its lowest owner, on rank 0; empty elsewhere. Collective.
   std::vector<std::vector<double>> gather_values();
 
  private:
-  struct Pass {
-    std::unique_ptr<ProgramRunner> runner;
-    std::unique_ptr<Feed> feed;
-  };
-  std::vector<const Program*> all_programs() const;
-  Pass make_pass(const Program& program, dataset::Split split, int id);
+  std::vector<std::unique_ptr<ProgramRunner>> make_runners(const std::vector<Program>& programs, int first_id);
+  ProgramRunner& runner_for(std::vector<std::unique_ptr<ProgramRunner>>& runners, std::size_t rows) const;
   IterationRow train_step(std::int64_t step);
   EvaluationRow evaluate(std::int64_t iteration);
-  RankReport rank_report(Seconds elapsed) const;
-  void drain();
+  RankReport rank_report() const;
   std::string describe_wait(std::int64_t code, Seconds waited) const;
 
   const Graph& graph_;
@@ -71,14 +64,17 @@ class Trainer {
   Surroundings around_;
   Watchdog watchdog_;
   std::unique_ptr<kernels::Device> device_;
-  std::vector<std::unique_ptr<StageRunner>> runners_;   // of this rank
+  std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
-  std::vector<LocalStage> stages_;                      // by flat stage index
-  std::vector<Pass> passes_;                            // in the order of all_programs()
+  std::vector<LocalStage> stages_;                           // by flat stage index
+  std::vector<std::unique_ptr<ProgramRunner>> train_;
+  std::vector<std::unique_ptr<ProgramRunner>> evaluation_;
+  std::unique_ptr<Feed> train_feed_;
+  std::unique_ptr<Feed> evaluation_feed_;
   std::optional<StepSums> evaluation_sums_;
   std::int64_t updates_ = 0;
   std::int64_t samples_ = 0;
-  std::vector<double> step_seconds_;
+  Seconds elapsed_{};
   Timeline timeline_;
 };
 

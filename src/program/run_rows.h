@@ -1,14 +1,11 @@
-// What training tells while it runs and when it ends: rows of the results tables.
+// What an interpreter of programs tells: rows of the results tables, predicted or measured alike.
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "base/units.h"
-#include "program/timeline.h"
 
-namespace millrace::runtime {
+namespace millrace {
 
 /// One iteration, as every rank knows it; times are those of the rank that asks.
 struct IterationRow {
@@ -48,20 +45,4 @@ struct RankReport {
   }
 };
 
-/// Hears of rows as they are made; called on every rank.
-class RunObserver {
- public:
-  virtual ~RunObserver() = default;
-  virtual void iteration(const IterationRow& row) = 0;
-  virtual void evaluation(const EvaluationRow& row) = 0;
-};
-
-struct Outcome {
-  Seconds iteration_time{};  ///< median after the first two iterations (after the first when fewer than five)
-  double final_loss = 0;
-  EvaluationRow evaluation;  ///< the last one
-  RankReport rank;           ///< of the rank that asks
-  Timeline last_iteration;   ///< of the rank that asks
-};
-
-}  // namespace millrace::runtime
+}  // namespace millrace

@@ -1,0 +1,130 @@
+// The sub-commands and their options; the only file that sees the command line library.
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "app/arguments.h"
+#include "app/version.h"
+#include "base/errors.h"
+#include "base/text.h"
+
+namespace millrace::app {
+namespace {
+
+void add_common(CLI::App& command, Arguments& arguments) {
+  command.add_option("--set", arguments.sets, "change a setting: path.to.key=VALUE, read as YAML; repeatable")
+      ->type_name("PATH=VALUE")->allow_extra_args(false);
+  command.add_option("--format", arguments.format, "table or json (one document on standard output)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"table", Format::table}, {"json", Format::json}}))
+      ->type_name("table|json");
+  command.add_flag("--quiet", arguments.quiet, "warnings and errors only");
+  command.add_flag("--verbose", arguments.verbose, "details too");
+}
+
+void add_experiment(CLI::App& command, Arguments& arguments) {
+  command.add_option("experiment", arguments.files, "experiment file (YAML)")->required()->expected(1)->type_name("EXP.yaml");
+  add_common(command, arguments);
+}
+
+void add_planning(CLI::App& command, Arguments& arguments) {
+  command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
+  command.add_option("--time-limit", arguments.time_limit_s, "seconds for each partitioner, instead of its own limit")
+      ->type_name("SECONDS")->check(CLI::PositiveNumber);
+  command.add_option("--top", arguments.top, "plans to show")->type_name("K")->check(CLI::PositiveNumber);
+}
+
+void add_ranks(CLI::App& command, Arguments& arguments) {
+  command.add_option("--ranks", arguments.ranks, "ranks to plan for")->type_name("N")->check(CLI::Range(1, 1 << 20));
+}
+
+void add_output(CLI::App& command, Arguments& arguments) {
+  command.add_option("--output", arguments.output, "folder of the results file, instead of the experiment's")->type_name("DIR");
+  command.add_flag("--overwrite", arguments.overwrite, "replace an existing results file");
+  command.add_flag("--overwrite-lock", arguments.overwrite_lock, "take over the lock of a run on another host");
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// CLI11 does not name the nearest command; users of other tools expect it.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2) throw InvalidInput(fmt::format("no command given; one of: {}", join(names_of(app))));
+  const std::string word = argv[1];
+  if (word.empty() || word.front() == '-') return;
+  const std::vector<std::string> names = names_of(app);
+  if (std::find(names.begin(), names.end(), word) == names.end()) throw InvalidInput(unknown_name("command", word, names));
+}
+
+void define(CLI::App& app, Arguments& arguments) {
+  CLI::App* run = app.add_subcommand("run", "plan on rank 0, train on all ranks, keep the results");
+  add_experiment(*run, arguments);
+  add_planning(*run, arguments);
+  add_output(*run, arguments);
+  run->add_flag("--trace", arguments.trace, "keep when each instruction of the last iteration ran");
+
+  CLI::App* plan = app.add_subcommand("plan", "plan only: the best plans and the stages of the best");
+  add_experiment(*plan, arguments);
+  add_planning(*plan, arguments);
+  add_ranks(*plan, arguments);
+  plan->add_option("-o,--output", arguments.output, "write the best plan")->type_name("plan.yaml");
+  plan->add_flag("--overwrite", arguments.overwrite, "replace an existing plan file");
+
+  CLI::App* check = app.add_subcommand("check", "everything that can be known without running");
+  add_experiment(*check, arguments);
+  add_planning(*check, arguments);
+  add_ranks(*check, arguments);
+
+  CLI::App* verify = app.add_subcommand("verify", "train a few iterations under the plan and on one rank, and compare");
+  add_experiment(*verify, arguments);
+  verify->add_option("--iterations", arguments.iterations, "iterations to compare")->type_name("N")->check(CLI::Range(1, 1000));
+
+  CLI::App* simulate = app.add_subcommand("simulate", "plan and predict one iteration");
+  add_experiment(*simulate, arguments);
+  add_planning(*simulate, arguments);
+  add_ranks(*simulate, arguments);
+  simulate->add_option("--svg", arguments.svg, "write a picture of the timeline")->type_name("t.svg");
+
+  CLI::App* data = app.add_subcommand("data", "convert IDX, CIFAR-10 or text to the HDF5 data format");
+  data->add_option("inputs", arguments.files, "files, or a folder that holds them")->required()->type_name("IN");
+  data->add_option("-o,--output", arguments.output, "the data file")->required()->type_name("D.h5");
+  data->add_option("--name", arguments.name, "name of the data set")->type_name("NAME");
+  data->add_option("--limit", arguments.limit, "samples per split, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
+  data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
+  data->add_flag("--quiet", arguments.quiet, "warnings and errors only");
+
+  add_common(*app.add_subcommand("models", "the built-in networks and their options"), arguments);
+  add_common(*app.add_subcommand("partitioners", "the partitioners and their options"), arguments);
+  add_common(*app.add_subcommand("schedules", "the schedules and their options"), arguments);
+
+  CLI::App* doctor = app.add_subcommand("doctor", "look at MPI, threads and libraries; exit 0, or 4 with a hint");
+  add_common(*doctor, arguments);
+  doctor->add_option("--timeout", arguments.timeout_s, "seconds that each check may take")->type_name("SECONDS")->check(CLI::PositiveNumber);
+}
+
+}  // namespace
+
+Arguments parse_command_line(int argc, char** argv, bool speak) {
+  Arguments arguments;
+  CLI::App app("Plans, predicts and runs hybrid-parallel training of deep neural networks on MPI clusters.", "millrace");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_text());
+  app.get_formatter()->column_width(34);
+  define(app, arguments);
+  check_command(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& answer) {
+    if (speak) app.exit(answer, std::cout, std::cerr);
+    return {};
+  } catch (const CLI::ParseError& error) {
+    throw InvalidInput(fmt::format("{} (see millrace {} --help)", error.what(), argc > 1 && argv[1][0] != '-' ? argv[1] : ""));
+  }
+  arguments.command = app.get_subcommands().front()->get_name();
+  return arguments;
+}
+
+}  // namespace millrace::app

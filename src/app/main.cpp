@@ -1,0 +1,94 @@
+// Starts MPI, finds the sub-command, and turns every error into one message and one exit code.
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "app/arguments.h"
+#include "app/commands.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "comm/mpi/world.h"
+
+namespace {
+
+using millrace::Error;
+using millrace::ExitCode;
+using millrace::app::Arguments;
+using millrace::comm::World;
+
+struct Command {
+  const char* name;
+  ExitCode (*function)(const Arguments&, World&);
+};
+
+constexpr Command kCommands[]{
+    {"run", millrace::app::run},
+    {"plan", millrace::app::plan},
+    {"check", millrace::app::check},
+    {"verify", millrace::app::verify},
+    {"simulate", millrace::app::simulate},
+    {"data", millrace::app::convert_data},
+    {"models", millrace::app::list_models},
+    {"partitioners", millrace::app::list_partitioners},
+    {"schedules", millrace::app::list_schedules},
+    {"doctor", millrace::app::doctor},
+};
+
+// All ranks parse the same words, so they meet the same errors.
+Arguments parse(int argc, char** argv, const World& world) {
+  try {
+    return millrace::app::parse_command_line(argc, argv, world.root());
+  } catch (const Error& error) {
+    throw millrace::comm::SharedError(error.code(), error.what());
+  }
+}
+
+ExitCode dispatch(int argc, char** argv, World& world) {
+  const Arguments arguments = parse(argc, argv, world);
+  if (arguments.command.empty()) return ExitCode::done;
+  using millrace::log::Level;
+  millrace::log::configure(arguments.quiet ? Level::quiet : arguments.verbose ? Level::verbose : Level::normal,
+                           world.root() ? "" : fmt::format("rank {} on {}", world.rank(), world.host()));
+  for (const Command& command : kCommands) {
+    if (arguments.command == command.name) return command.function(arguments, world);
+  }
+  return ExitCode::internal;
+}
+
+// Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
+World start(int& argc, char**& argv) {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  const bool joins = word == "run" || word == "verify" || word == "doctor";
+  bool launched = false;
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"}) {
+    launched = launched || std::getenv(name) != nullptr;
+  }
+  if (joins || launched) return World(&argc, &argv);
+  return World();
+}
+
+}  // namespace
+
+// An error that all ranks have ends them in order; an error of one rank alone is said by that rank and ends the job
+// at once, since the others may wait for it (REPORTS C07).
+int main(int argc, char** argv) {
+  World world = start(argc, argv);
+  ExitCode code = ExitCode::internal;
+  try {
+    code = dispatch(argc, argv, world);
+  } catch (const millrace::comm::SharedError& error) {
+    if (world.root()) millrace::log::error(error.what());
+    code = error.code();
+  } catch (const Error& error) {
+    millrace::log::error(error.what());
+    code = error.code();
+    if (world.size() > 1) world.abort(code);
+  } catch (const std::exception& error) {
+    millrace::log::error(fmt::format("internal error: {}", error.what()));
+    if (world.size() > 1) world.abort(ExitCode::internal);
+  }
+  world.finish();
+  return static_cast<int>(code);
+}

@@ -1,0 +1,107 @@
+// Writes the tables of a run and keeps them on the disk while it goes on.
+#include "record/results_file.h"
+
+#include "record/columns.h"
+#include "storage/published_file.h"
+
+namespace millrace::record {
+namespace {
+
+constexpr std::chrono::milliseconds kFlushEvery{500};  // rows reach the disk within a second (INTERFACES 6)
+
+void set(storage::Object& object, const std::vector<Fact>& facts) {
+  for (const Fact& fact : facts) {
+    std::visit([&](const auto& value) { object.set(fact.name, value); }, fact.value);
+  }
+}
+
+std::uint64_t bytes(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+
+std::uint64_t at_least_one(std::int64_t rows) { return rows < 1 ? 1 : static_cast<std::uint64_t>(rows); }
+
+void build(storage::File& file, const RunContext& context) {
+  set(file, context.root);
+  file.set("status", "running");
+  file.make_text("config", context.config, {"1", "effective experiment, YAML"});
+  file.make_text("plan", context.plan, {"1", "plan, YAML"});
+  file.make_text("cluster", context.cluster, {"1", "devices and links that the plan was made for, YAML"});
+  file.make_table("iterations", iteration_columns(), at_least_one(context.iterations), "one row for each iteration");
+  file.make_table("evaluation", evaluation_columns(), at_least_one(context.evaluations), "one row for each evaluation");
+}
+
+storage::Existing existing(const ResultsOptions& options) {
+  return options.overwrite ? storage::Existing::replace : storage::Existing::refuse;
+}
+
+}  // namespace
+
+ResultsFile::ResultsFile(const std::filesystem::path& file, const RunContext& context, const ResultsOptions& options)
+    : lock_(file, options.overwrite_lock), flushed_(std::chrono::steady_clock::now()) {
+  file_ = storage::make_published(lock_, existing(options), [&](storage::File& made) { build(made, context); });
+  iterations_ = file_->table("iterations");
+  evaluations_ = file_->table("evaluation");
+}
+
+void ResultsFile::add(const IterationRow& row, std::int64_t samples_of_row) {
+  const double throughput = row.time.value() > 0 ? static_cast<double>(samples_of_row) / row.time.value() : 0.0;
+  iterations_->append({row.iteration, row.epoch, row.samples, row.loss, row.gradient_norm, row.learning_rate,
+                       row.time.value(), throughput, row.exposed_communication.value(),
+                       std::int64_t{row.skipped ? 1 : 0}});
+  flush_if_due();
+}
+
+void ResultsFile::add(const EvaluationRow& row) {
+  evaluations_->append({row.iteration, row.loss, row.accuracy});
+  flush_if_due();
+}
+
+void ResultsFile::add(const std::vector<RankRow>& ranks) {
+  storage::Table table = file_->make_table("ranks", rank_columns(), ranks.size(), "one row for each rank");
+  for (const RankRow& row : ranks) {
+    const RankReport& r = row.report;
+    table.append({row.rank, row.host, row.device, row.pipeline, row.stages, row.threads, bytes(r.weights_bytes),
+                  bytes(r.gradients_bytes), bytes(r.optimizer_bytes), bytes(r.activations_bytes), bytes(r.workspace_bytes),
+                  bytes(r.buffers_bytes), bytes(r.peak_bytes()), bytes(r.peak_rss_bytes), r.busy.value(), r.idle.value(),
+                  bytes(r.sent_bytes), bytes(r.received_bytes)});
+  }
+  table.flush();
+}
+
+void ResultsFile::add(const std::vector<TimelineRow>& measured, std::int64_t iteration,
+                      const std::vector<double>& predicted_s) {
+  storage::Table table = file_->make_table("instructions", instruction_columns(), at_least_one(static_cast<std::int64_t>(measured.size())),
+                                           "when each instruction of one iteration ran, in the clock of its rank");
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const TimelineRow& row = measured[i];
+    table.append({std::int64_t{row.rank}, iteration, std::string(name(row.instruction.kind)),
+                  std::int64_t{row.instruction.stage}, std::int64_t{row.instruction.micro_batch}, row.start.value(),
+                  row.end.value(), i < predicted_s.size() ? predicted_s[i] : -1.0});
+  }
+  table.flush();
+}
+
+void ResultsFile::add_group(const std::string& name, const std::vector<Fact>& facts) {
+  storage::Group group = file_->make_group(name);
+  set(group, facts);
+}
+
+void ResultsFile::flush_if_due() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ < kFlushEvery) return;
+  iterations_->flush();
+  evaluations_->flush();
+  file_->flush();
+  flushed_ = now;
+}
+
+void ResultsFile::close(const std::string& status) {
+  iterations_->flush();
+  evaluations_->flush();
+  file_->set("status", status);
+  iterations_.reset();
+  evaluations_.reset();
+  file_->close();
+  file_.reset();
+}
+
+}  // namespace millrace::record

@@ -1,0 +1,26 @@
+// What training tells while it runs and when it ends.
+#pragma once
+
+#include "base/units.h"
+#include "program/run_rows.h"
+#include "program/timeline.h"
+
+namespace millrace::runtime {
+
+/// Hears of rows as they are made; called on every rank.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void iteration(const IterationRow& row) = 0;
+  virtual void evaluation(const EvaluationRow& row) = 0;
+};
+
+struct Outcome {
+  Seconds iteration_time{};  ///< median after the first two iterations (after the first when fewer than five)
+  double final_loss = 0;
+  EvaluationRow evaluation;  ///< the last one
+  RankReport rank;           ///< of the rank that asks
+  Timeline last_iteration;   ///< of the rank that asks
+};
+
+}  // namespace millrace::runtime

@@ -1,0 +1,11 @@
+// What the operating system says of this process's memory.
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::runtime {
+
+/// Highest resident set so far (VmHWM), in bytes; 0 where the system does not tell.
+std::int64_t peak_resident_bytes();
+
+}  // namespace millrace::runtime
