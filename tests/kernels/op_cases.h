@@ -27,6 +27,7 @@ struct OpCase {
   std::int64_t rows = 1;
   std::int64_t valid_rows = 1;
   bool training = true;
+  std::int64_t first_sample = 100;  ///< ids of the rows ascend from here
 };
 
 /// Every kind, with the shapes and attributes that take different paths through its kernels.
@@ -49,7 +50,8 @@ struct OpCaseData {
   Values inputs;
   Values parameters;
   Values buffers;
-  Values output_gradients;  ///< of the first output; zero on padding rows
+  Values output_gradients;         ///< of the first output; zero on padding rows
+  Values parameter_gradients{};    ///< what the accumulators start from; empty: zeros
 };
 /// Fixed random numbers of moderate size, exact in fp32.
 OpCaseData op_case_data(const OpCase& op_case, const Graph& graph, OpId op);
@@ -63,8 +65,8 @@ struct OpCaseResult {
 
 enum class BackwardCall { whole, split };
 
-/// Compiles the case on `device` and runs one micro-batch forward and, in training, backward: step 3, sample ids
-/// 100, 101, … and row weight 1/8.
+/// Compiles the case on `device` and runs one micro-batch forward and, in training, backward: step 3 and row
+/// weight 1/8.
 OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& device, Precision precision,
                          BackwardCall backward = BackwardCall::whole);
 
