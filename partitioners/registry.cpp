@@ -1,0 +1,50 @@
+// The partitioners that millrace ships, in the order in which `millrace partitioners` lists them.
+#include "partitioners/registry.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/text.h"
+#include "partitioners/data_parallel.h"
+#include "partitioners/dp.h"
+#include "partitioners/layer_equal.h"
+#include "partitioners/parameter_equal.h"
+#include "partitioners/time_equal.h"
+
+namespace millrace::partitioners {
+
+const std::vector<Entry>& registry() {
+  static const std::vector<Entry> entries{
+      {"dp", "dynamic program over a topological order; replicas, unequal devices, memory", dp_options(),
+       kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, dp},
+      {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
+      {"layer_equal", "baseline: equal numbers of layers per stage", {}, kBaseline, layer_equal},
+      {"time_equal", "baseline: equal times per stage", {}, kBaseline, time_equal},
+      {"parameter_equal", "baseline: equal parameter bytes per stage", {}, kBaseline, parameter_equal},
+  };
+  return entries;
+}
+
+const Entry& by_name(std::string_view name) {
+  const auto& entries = registry();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  if (found != entries.end()) return *found;
+  std::vector<std::string> valid;
+  for (const Entry& entry : entries) valid.push_back(entry.name);
+  throw InvalidInput(unknown_name("partitioner", name, valid));
+}
+
+std::vector<std::string> capability_names(std::uint32_t capabilities) {
+  static const std::vector<std::pair<Capability, std::string>> names{{kBaseline, "baseline"},
+                                                                     {kReplicas, "replicas"},
+                                                                     {kUnequalDevices, "unequal devices"},
+                                                                     {kMemoryLimit, "memory limit"},
+                                                                     {kOptimalOnChains, "optimal on chains"}};
+  std::vector<std::string> result;
+  for (const auto& item : names) {
+    if ((capabilities & item.first) != 0) result.push_back(item.second);
+  }
+  return result;
+}
+
+}  // namespace millrace::partitioners
