@@ -74,8 +74,7 @@ std::optional<double> lower_bound(const Problem& problem) {
   const std::vector<DeviceKind> kinds = device_kinds(*problem.cluster);
   const double iteration = std::max(work_bound(problem, kinds), operator_bound(problem, kinds));
   // No device does more than micro-batches × the bottleneck in an iteration.
-  return problem.objective == Objective::throughput ? iteration
-                                                    : iteration / static_cast<double>(problem.micro_batches);
+  return problem.objective == Objective::throughput ? iteration : iteration / static_cast<double>(problem.batch);
 }
 
 }  // namespace millrace::plan

@@ -23,6 +23,7 @@ class Evaluation {
 
   PlanReport run() {
     report_.schedule = plan_.schedule;
+    report_.batch = problem_.batch;
     report_.pipelines = static_cast<int>(plan_.pipelines.size());
     for (const Pipeline& pipeline : plan_.pipelines) {
       report_.micro_batches = std::max(report_.micro_batches, pipeline.micro_batches);

@@ -47,8 +47,8 @@ std::string_view name(Objective objective) { return objective_names()[static_cas
 
 std::string_view unit(Objective objective) {
   switch (objective) {
-    case Objective::throughput:
-    case Objective::bottleneck: return "s";
+    case Objective::throughput: return "s";
+    case Objective::bottleneck: return "s/sample";
     case Objective::memory_efficiency: return "samples/s/GiB";
     case Objective::communication: return "bytes";
   }
@@ -65,7 +65,8 @@ Objective objective_by_name(std::string_view word) {
 double value_of(Objective objective, const PlanReport& report) {
   switch (objective) {
     case Objective::throughput: return report.iteration_time_s;
-    case Objective::bottleneck: return report.bottleneck_s;
+    case Objective::bottleneck:
+      return report.bottleneck_s * static_cast<double>(report.micro_batches) / static_cast<double>(report.batch);
     case Objective::memory_efficiency: return report.memory_efficiency;
     case Objective::communication: return static_cast<double>(report.bytes_injected);
   }

@@ -13,7 +13,7 @@ namespace millrace::plan {
 
 enum class Objective : std::uint8_t {
   throughput,         ///< iteration time, s
-  bottleneck,         ///< time of the slowest stage for one micro-batch, s
+  bottleneck,         ///< time per sample in steady state: micro-batches × the slowest stage / batch, s/sample
   memory_efficiency,  ///< throughput / memory of the fullest rank, samples/s/GiB; more is better
   communication       ///< bytes put on the network per iteration; iteration time breaks ties
 };

@@ -46,6 +46,7 @@ struct PlanReport {
   std::string objective_unit{};
   std::optional<double> bound{};  ///< proven: no plan of the problem has a better objective value
   std::optional<double> optimality_gap{};
+  std::int64_t batch = 0;          ///< samples of an iteration
   std::int64_t micro_batches = 0;  ///< per pipeline
   int pipelines = 0;
   bool feasible = true;

@@ -1,0 +1,29 @@
+// Plans, stages and refusals as tables of text, for the command line and the summary; nothing is printed here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "planner/search.h"
+
+namespace millrace::planner {
+
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// One row a plan, best first.
+Table plans_table(const std::vector<plan::Candidate>& plans);
+
+/// One row a stage: operators, devices, times, bytes, memory.
+Table stages_table(const plan::PlanReport& report, const Graph& graph);
+
+/// One row a stage: its memory by kind.
+Table memory_table(const plan::PlanReport& report);
+
+/// One row a refused shape.
+Table refusals_table(const std::vector<plan::Refused>& refusals);
+
+}  // namespace millrace::planner
