@@ -39,8 +39,9 @@ Selection select(std::int64_t dataset, std::span<const std::int64_t> shape, std:
     throw std::logic_error(fmt::format("{}: room for {} numbers, block of {}", where, size, product(counts)));
   }
   Selection selection{own(H5Dget_space(dataset), where, "H5Dget_space"), Handle()};
-  const hsize_t total = size;
-  selection.memory = own(H5Screate_simple(1, &total, nullptr), where, "H5Screate_simple");
+  // Memory has the block's own shape: HDF5 then copies row by row, for any other shape number by number.
+  selection.memory = own(H5Screate_simple(static_cast<int>(counts.size()), sizes(counts).data(), nullptr), where,
+                         "H5Screate_simple");
   if (!shape.empty()) {
     check(H5Sselect_hyperslab(selection.file.id(), H5S_SELECT_SET, sizes(offset).data(), nullptr, sizes(counts).data(),
                               nullptr),

@@ -138,8 +138,8 @@ bool FileLock::take_over(bool overwrite) {
   }
   open.write_all(written(self_), path);
   const bool gone = holder && holder->host == self_.host;
-  log::notice(fmt::format("took over the lock {} of {}, {}", path,
-                          holder ? fmt::format("process {} on host {}", holder->pid, holder->host) : "an unknown process",
+  const std::string former = holder ? fmt::format("process {} on host {}", holder->pid, holder->host) : "nobody known";
+  log::notice(fmt::format("took over the lock {} of {}, {}", path, former,
                           gone ? "which is gone" : "as --overwrite-lock asks"));
   return true;
 }

@@ -42,15 +42,19 @@ Group::Group(Handle handle, std::string file, std::string path)
       path_(std::move(path)) {}
 
 std::string Group::place(const std::string& name) const {
-  return fmt::format("{}: {}{}{}", file_, path_, path_ == "/" ? "" : "/", name);
+  return fmt::format("{}: {}", file_, path_of(name));
+}
+
+std::string Group::path_of(const std::string& name) const {
+  return fmt::format("{}{}{}", path_, path_ == "/" ? "" : "/", name);
 }
 
 bool Group::contains(const std::string& name) const {
   const LibraryLock lock;
   // H5Lexists fails, rather than saying no, where an inner group of the path is missing.
-  std::string prefix;
+  std::filesystem::path prefix;
   for (const auto& part : std::filesystem::path(name)) {
-    prefix += (prefix.empty() ? "" : "/") + part.string();
+    prefix /= part;
     if (check(H5Lexists(handle_.id(), prefix.c_str(), H5P_DEFAULT), place(name), "H5Lexists") == 0) return false;
   }
   return true;
@@ -68,7 +72,7 @@ Group Group::make_group(const std::string& name) {
   const LibraryLock lock;
   Handle handle =
       own(H5Gcreate2(handle_.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), place(name), "H5Gcreate2");
-  return {std::move(handle), file_, (path_ == "/" ? "/" : path_ + "/") + name};
+  return {std::move(handle), file_, path_of(name)};
 }
 
 Group Group::group(const std::string& name) const {
@@ -76,7 +80,7 @@ Group Group::group(const std::string& name) const {
   if (!contains(name)) throw InvalidInput(place(name) + " is missing");
   Handle handle(H5Gopen2(handle_.id(), name.c_str(), H5P_DEFAULT));
   if (!handle.valid()) throw InvalidInput(place(name) + " is not a group");
-  return {std::move(handle), file_, (path_ == "/" ? "/" : path_ + "/") + name};
+  return {std::move(handle), file_, path_of(name)};
 }
 
 Dataset Group::make_dataset(const std::string& name, NumberType type, std::span<const std::int64_t> shape,

@@ -47,6 +47,7 @@ class Group : public Object {
   Table table(const std::string& name) const;
 
  private:
+  std::string path_of(const std::string& name) const;
   std::string place(const std::string& name) const;
   Handle open_dataset(const std::string& name, std::int64_t access) const;
 

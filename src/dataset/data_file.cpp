@@ -1,0 +1,10 @@
+#include "dataset/data_file.h"
+
+namespace millrace::dataset {
+
+std::string_view name_of(DataKind kind) {
+  static constexpr std::string_view names[]{"images", "features", "text"};
+  return names[static_cast<int>(kind)];
+}
+
+}  // namespace millrace::dataset
