@@ -42,8 +42,9 @@ Letters concat_letters(const Attributes& attributes, const OperandShapes& shapes
   std::map<std::int64_t, char> letter_of;
   for (const TensorShape& input : shapes.inputs) {
     const auto next = static_cast<char>('A' + letter_of.size());
-    if (next == 'Z') refuse("inputs", "more than 25 different extents of the joined axis", "at most 25");
-    result.inputs.push_back(with(letter_of.emplace(input.dims[joined], next).first->second));
+    const char letter = letter_of.emplace(input.dims[joined], next).first->second;
+    if (letter == 'Z') refuse("inputs", "more than 25 different extents of the joined axis", "at most 25");
+    result.inputs.push_back(with(letter));
   }
   return result;
 }
