@@ -1,3 +1,4 @@
+// Offsets by greedy best fit, and aligned memory.
 #include "kernels/arena.h"
 
 #include <algorithm>

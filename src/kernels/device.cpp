@@ -1,15 +1,12 @@
+// Chooses the device that an experiment names.
 #include "kernels/device.h"
 
 #include <array>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "base/errors.h"
 #include "base/text.h"
-#ifdef MILLRACE_ONEDNN
 #include "kernels/onednn/onednn_device.h"
-#endif
 #include "kernels/reference/reference_device.h"
 
 namespace millrace::kernels {
@@ -20,11 +17,7 @@ std::unique_ptr<Device> make_device(std::string_view kernels, Precision precisio
   if (kernels == "reference" || (kernels == "auto" && fp64)) return make_reference_device();
   if (kernels != "auto" && kernels != "onednn") throw InvalidInput(unknown_name("kernels", kernels, kNames));
   if (fp64) throw InvalidInput("kernels 'onednn' compute in fp32 only; allowed in fp64: auto, reference");
-#ifdef MILLRACE_ONEDNN
   return make_onednn_device();
-#else
-  return make_reference_device();
-#endif
 }
 
 }  // namespace millrace::kernels

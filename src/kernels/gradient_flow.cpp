@@ -1,3 +1,4 @@
+// Follows gradients through a stage: forward to see where they are of use, backward to see where they arrive.
 #include "kernels/gradient_flow.h"
 
 #include <algorithm>
@@ -29,8 +30,7 @@ GradientFlow gradient_flow(const StageGraph& stage) {
     const Operator& op = graph.op(id);
     const TensorId output = op.outputs[0];
     const bool from_outside =
-        id == graph.loss() ||
-        std::binary_search(stage.gradient_outputs.begin(), stage.gradient_outputs.end(), output);
+        id == graph.loss() || std::binary_search(stage.gradient_outputs.begin(), stage.gradient_outputs.end(), output);
     flow.active[i] = (from_outside || arriving.contains(output)) && useful.contains(output);
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       flow.wanted[i][k] = flow.wanted[i][k] && flow.active[i];

@@ -11,8 +11,8 @@ namespace millrace::kernels {
 struct OpCall {
   std::int64_t rows = 0;
   std::int64_t valid_rows = 0;  ///< the first `valid_rows` samples are real, the rest is padding (weight 0)
-  double row_weight = 0;        ///< 1 / (valid rows of the global batch): weighs the statistics that batch norm deposits
-  std::int64_t step = 0;        ///< iteration, from 0: for dropout masks
+  double row_weight = 0;  ///< 1 / (valid rows of the global batch): weighs the statistics that batch norm deposits
+  std::int64_t step = 0;  ///< iteration, from 0: for dropout masks
   std::span<const std::int64_t> samples;  ///< the id of each row: for dropout masks
 
   std::span<const void* const> inputs;

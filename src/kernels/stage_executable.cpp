@@ -1,3 +1,4 @@
+// Binds the kernels of a stage to their planned memory once, and calls them in order.
 #include "kernels/stage_executable.h"
 
 #include <algorithm>

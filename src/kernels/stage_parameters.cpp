@@ -1,3 +1,4 @@
+// Storage of a stage's parameters, their starting values, and the gradients of tied ones.
 #include "kernels/stage_parameters.h"
 
 #include <algorithm>
@@ -17,10 +18,17 @@ void fill(T* values, std::int64_t count, const Initializer& initializer, const R
     const auto index = static_cast<std::uint64_t>(i);
     double value = 0;
     switch (initializer.kind) {
-      case Initializer::Kind::zeros: break;
-      case Initializer::Kind::ones: value = 1; break;
-      case Initializer::Kind::normal: value = initializer.scale * random.normal(index); break;
-      case Initializer::Kind::uniform: value = initializer.scale * (2 * random.uniform(index) - 1); break;
+      case Initializer::Kind::zeros:
+        break;
+      case Initializer::Kind::ones:
+        value = 1;
+        break;
+      case Initializer::Kind::normal:
+        value = initializer.scale * random.normal(index);
+        break;
+      case Initializer::Kind::uniform:
+        value = initializer.scale * (2 * random.uniform(index) - 1);
+        break;
     }
     values[i] = static_cast<T>(value);
   }
@@ -93,9 +101,7 @@ void StageParameters::initialize(std::uint64_t seed) {
 
 std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
 
-void* StageParameters::value(TensorId tensor) {
-  return values_.get() + place(tensor).offset * real_bytes(precision_);
-}
+void* StageParameters::value(TensorId tensor) { return values_.get() + place(tensor).offset * real_bytes(precision_); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
   for (const auto& [op, offset] : place(tensor).uses) {

@@ -1,3 +1,4 @@
+// Decides which tensors a slot keeps, and requests workspace for the lifetimes of the others.
 #include "kernels/tensor_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Offsets of buffers with lifetimes: nothing overlaps, gaps are used.
 #include "kernels/arena.h"
 
 #include <vector>

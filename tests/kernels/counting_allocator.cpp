@@ -1,3 +1,4 @@
+// Replaces operator new and delete with counted ones.
 #include "tests/kernels/counting_allocator.h"
 
 #include <atomic>

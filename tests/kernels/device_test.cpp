@@ -1,3 +1,4 @@
+// Devices by name and precision.
 #include "kernels/device.h"
 
 #include <gmock/gmock.h>

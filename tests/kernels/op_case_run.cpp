@@ -40,9 +40,8 @@ OpCaseStage make_op_case_stage(const OpCase& op_case) {
       inputs.push_back(builder.input(name, shape));
     } else {
       // Made by another stage, so that a gradient goes back to it.
-      inputs.push_back(builder.add({.name = "source" + std::to_string(i),
-                                    .kind = "gelu",
-                                    .inputs = {builder.input(name, shape)}}));
+      inputs.push_back(
+          builder.add({.name = "source" + std::to_string(i), .kind = "gelu", .inputs = {builder.input(name, shape)}}));
     }
   }
   const TensorId output =
@@ -128,8 +127,7 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   OpCaseResult result;
   for (const TensorId output : op.outputs) {
     const std::int64_t per_row = made.graph.tensor(output).shape.elements_per_sample();
-    result.outputs.push_back(
-        read(executable->output(0, output), op_case.rows * per_row, precision));
+    result.outputs.push_back(read(executable->output(0, output), op_case.rows * per_row, precision));
   }
   if (!op_case.training) return result;
 
@@ -142,10 +140,9 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   for (const TensorId input : op.inputs) {
     const Tensor& tensor = made.graph.tensor(input);
     const bool has_gradient = tensor.role == Role::activation;
-    result.input_gradients.push_back(
-        has_gradient ? read(executable->input_gradient(0, input), op_case.rows * tensor.shape.elements_per_sample(),
-                            precision)
-                     : std::vector<double>{});
+    result.input_gradients.push_back(has_gradient ? read(executable->input_gradient(0, input),
+                                                         op_case.rows * tensor.shape.elements_per_sample(), precision)
+                                                  : std::vector<double>{});
   }
   if (backward == BackwardCall::split) executable->backward_weight(0);
   for (const TensorId tensor : op.parameters) {

@@ -1,3 +1,4 @@
+// The table of operator cases.
 #include "tests/kernels/op_cases.h"
 
 #include <ostream>
@@ -64,7 +65,12 @@ std::vector<OpCase> make_cases() {
       {"global_average_pool", "global_average_pool", {}, {real({5, 3, 7})}, 2, 2},
       {"add", "add", {}, {real({3, 4}), real({3, 4})}, 3, 3},
       {"multiply", "multiply", {}, {real({3, 4}), real({3, 4})}, 3, 3},
-      {"concat_first", "concat", {{"axis", std::int64_t{0}}}, {real({2, 3, 2}), real({1, 3, 2}), real({3, 3, 2})}, 2, 2},
+      {"concat_first",
+       "concat",
+       {{"axis", std::int64_t{0}}},
+       {real({2, 3, 2}), real({1, 3, 2}), real({3, 3, 2})},
+       2,
+       2},
       {"concat_last", "concat", {{"axis", std::int64_t{1}}}, {real({3, 2}), real({3, 4})}, 3, 3},
       {"reshape", "reshape", dims({4, -1}), {real({2, 6})}, 2, 2},
       {"flatten", "flatten", {}, {real({2, 3, 4})}, 2, 2},
@@ -79,8 +85,12 @@ std::vector<OpCase> make_cases() {
       {"attention_one_position", "attention", attention(1, true), {real({1, 9})}, 2, 1},
       {"attention_long", "attention", attention(1, true), {real({19, 6})}, 1, 1},
       {"embedding", "embedding", {{"vocabulary", std::int64_t{6}}, {"width", std::int64_t{5}}}, {tokens({4}, 6)}, 3, 3},
-      {"embedding_scalar", "embedding", {{"vocabulary", std::int64_t{3}}, {"width", std::int64_t{2}}},
-       {tokens({}, 3)}, 5, 4},
+      {"embedding_scalar",
+       "embedding",
+       {{"vocabulary", std::int64_t{3}}, {"width", std::int64_t{2}}},
+       {tokens({}, 3)},
+       5,
+       4},
       {"position_embedding", "position_embedding", {}, {real({4, 3})}, 3, 3},
       {"dropout", "dropout", {{"probability", 0.4}}, {real({6, 5})}, 3, 3},
       {"dropout_nothing", "dropout", {{"probability", 0.0}}, {real({5})}, 2, 2},

@@ -50,8 +50,8 @@ struct OpCaseData {
   Values inputs;
   Values parameters;
   Values buffers;
-  Values output_gradients;         ///< of the first output; zero on padding rows
-  Values parameter_gradients{};    ///< what the accumulators start from; empty: zeros
+  Values output_gradients;       ///< of the first output; zero on padding rows
+  Values parameter_gradients{};  ///< what the accumulators start from; empty: zeros
 };
 /// Fixed random numbers of moderate size, exact in fp32.
 OpCaseData op_case_data(const OpCase& op_case, const Graph& graph, OpId op);

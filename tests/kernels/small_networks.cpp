@@ -1,3 +1,4 @@
+// Builds the small network and carries its tensors from stage to stage as a runtime would.
 #include "tests/kernels/small_networks.h"
 
 #include <memory>
@@ -50,8 +51,7 @@ Graph skip_network(bool third_reader) {
   TensorId d = builder.add({.name = "d", .kind = "add", .inputs = {b, c}});
   if (third_reader) d = builder.add({.name = "e", .kind = "multiply", .inputs = {d, b}});
   const TensorId f = builder.add({.name = "f", .kind = "layer_norm", .inputs = {d}});
-  const TensorId g =
-      builder.add({.name = "g", .kind = "dropout", .inputs = {f}, .attributes = {{"probability", 0.3}}});
+  const TensorId g = builder.add({.name = "g", .kind = "dropout", .inputs = {f}, .attributes = {{"probability", 0.3}}});
   const TensorId h = builder.add({.name = "h",
                                   .kind = "linear",
                                   .inputs = {g},
@@ -119,8 +119,8 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
       std::vector<double>& sum = gradients[input];
       sum.resize(part.size());
       for (std::size_t i = 0; i < part.size(); ++i) {
-        sum[i] = precision == Precision::fp64 ? sum[i] + part[i]
-                                              : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
+        sum[i] =
+            precision == Precision::fp64 ? sum[i] + part[i] : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
       }
     }
     stage.parameters->combine_uses();
@@ -132,8 +132,8 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
           read(stage.parameters->gradient(tensor), stage.parameters->elements(tensor), precision);
       sum.resize(part.size());
       for (std::size_t i = 0; i < part.size(); ++i) {
-        sum[i] = precision == Precision::fp64 ? sum[i] + part[i]
-                                              : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
+        sum[i] =
+            precision == Precision::fp64 ? sum[i] + part[i] : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
       }
     }
   }

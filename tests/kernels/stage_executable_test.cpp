@@ -1,3 +1,4 @@
+// The executor on a network with skips and tied weights: gradients, cuts, slots, split backward, memory.
 #include "kernels/stage_executable.h"
 
 #include <numeric>
@@ -188,7 +189,8 @@ TEST(StageExecutable, RefusesTensorsThatAreNotAtTheBorder) {
 ExecutableBytes bytes_of_chain(int length) {
   GraphBuilder builder("chain");
   TensorId x = builder.input("x", {{8, 8}, ElementType::real, true});
-  x = builder.add({.name = "first", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{8}}}});
+  x = builder.add(
+      {.name = "first", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{8}}}});
   for (int i = 0; i < length; ++i) {
     x = builder.add({.name = "t" + std::to_string(i),
                      .kind = "transpose",
@@ -209,7 +211,7 @@ ExecutableBytes bytes_of_chain(int length) {
 TEST(StageExecutable, TransientTensorsShareMemory) {
   const std::int64_t tensor = 2 * 64 * 4;
   const ExecutableBytes bytes = bytes_of_chain(20);
-  EXPECT_EQ(bytes.workspace, 2 * tensor);           // the one read and the one written
+  EXPECT_EQ(bytes.workspace, 2 * tensor);              // the one read and the one written
   EXPECT_EQ(bytes.per_slot, 3 * tensor + kAlignment);  // x, the output, its gradient; and the sample ids
   EXPECT_EQ(bytes_of_chain(40).workspace, bytes.workspace);
 }

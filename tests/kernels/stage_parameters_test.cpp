@@ -1,3 +1,4 @@
+// Parameters of a stage: starting values, storage order, accumulators of tied weights.
 #include "kernels/stage_parameters.h"
 
 #include <algorithm>

@@ -67,9 +67,7 @@ class Gelu : public OpKernel {
     return (1 + t) / 2 + x / 2 * (1 - t * t) * kSqrt2OverPi * (1 + 3 * kCubic * x * x);
   }
 
-  static T erf_slope(T x) {
-    return (1 + std::erf(x * kInverseSqrt2)) / 2 + x * kInverseSqrt2Pi * std::exp(-x * x / 2);
-  }
+  static T erf_slope(T x) { return (1 + std::erf(x * kInverseSqrt2)) / 2 + x * kInverseSqrt2Pi * std::exp(-x * x / 2); }
 
   std::int64_t elements_;
   bool tanh_;

@@ -13,8 +13,8 @@ namespace millrace::kernels::reference {
 /// `index`, checked. \throws RunFailed  naming the operator and the sample's row, when it is not in [0, bound).
 inline std::int64_t checked_index(std::int32_t index, std::int64_t bound, const Operator& op, std::int64_t row) {
   if (index < 0 || index >= bound) {
-    throw RunFailed(fmt::format("operator '{}': row {} of the micro-batch holds index {}; allowed: 0 to {}", op.name, row,
-                                index, bound - 1));
+    throw RunFailed(fmt::format("operator '{}': row {} of the micro-batch holds index {}; allowed: 0 to {}", op.name,
+                                row, index, bound - 1));
   }
   return index;
 }

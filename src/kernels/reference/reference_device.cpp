@@ -1,3 +1,4 @@
+// The stage executor with the reference kernels and plain layouts.
 #include "kernels/reference/reference_device.h"
 
 #include "kernels/kernel_factory.h"

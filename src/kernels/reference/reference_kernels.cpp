@@ -1,3 +1,4 @@
+// The table of operator kinds and the makers of their reference kernels.
 #include "kernels/reference/reference_kernels.h"
 
 #include <string_view>
