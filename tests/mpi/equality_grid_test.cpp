@@ -1,0 +1,188 @@
+// Any synchronous plan gives the gradients of one rank: pipelines × stages × micro-batches × schedules × networks in
+// one launch. Pairwise: a selection in which every pair of values meets; Full: every combination.
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "schedules/registry.h"
+#include "tests/mpi/networks.h"
+#include "tests/mpi/training_run.h"
+
+namespace millrace::testing {
+namespace {
+
+// Batch norm needs the same micro-batches on one rank: 240 divides by every pipelines × micro-batches of the grid.
+constexpr std::int64_t kBatchNormBatch = 240;
+constexpr std::int64_t kBatch = 59;  // divides by none
+constexpr std::int64_t kSteps = 20;
+const std::vector<std::int64_t> kMicroBatches{1, 2, 3, 5, 8};
+
+struct Case {
+  std::string network;
+  Grid grid;
+};
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : schedules::registry()) {
+    if ((entry.capabilities & schedules::kSynchronous) != 0) names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::string& network : small_networks()) {
+    for (int pipelines = 1; pipelines <= 3; ++pipelines) {
+      for (int stages = 1; stages <= 4; ++stages) {
+        for (const std::int64_t m : kMicroBatches) {
+          for (const std::string& schedule : schedule_names()) cases.push_back({network, {pipelines, stages, m, schedule}});
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+using Pair = std::tuple<int, std::string, int, std::string>;  // two axes and a value of each
+
+std::vector<Pair> pairs_of(const Case& c) {
+  const std::vector<std::string> values{c.network, std::to_string(c.grid.pipelines), std::to_string(c.grid.stages),
+                                        std::to_string(c.grid.micro_batches), c.grid.schedule};
+  std::vector<Pair> pairs;
+  for (std::size_t a = 0; a < values.size(); ++a) {
+    for (std::size_t b = a + 1; b < values.size(); ++b) {
+      pairs.emplace_back(static_cast<int>(a), values[a], static_cast<int>(b), values[b]);
+    }
+  }
+  return pairs;
+}
+
+// Greedy covering: the case with the most pairs not yet met comes next.
+std::vector<Case> pairwise_cases() {
+  const std::vector<Case> all = all_cases();
+  std::map<Pair, bool> met;
+  for (const Case& c : all) {
+    for (const Pair& pair : pairs_of(c)) met[pair] = false;
+  }
+  std::vector<Case> chosen;
+  for (;;) {
+    const Case* best = nullptr;
+    int most = 0;
+    for (const Case& c : all) {
+      int fresh = 0;
+      for (const Pair& pair : pairs_of(c)) fresh += met[pair] ? 0 : 1;
+      if (fresh > most) {
+        most = fresh;
+        best = &c;
+      }
+    }
+    if (best == nullptr) return chosen;
+    for (const Pair& pair : pairs_of(*best)) met[pair] = true;
+    chosen.push_back(*best);
+  }
+}
+
+enum class Selection { pairwise, full };
+
+std::vector<Case> cases(Selection selection) { return selection == Selection::full ? all_cases() : pairwise_cases(); }
+
+RunSettings settings(const std::string& kernels, kernels::Precision precision, runtime::OptimizerKind optimizer) {
+  RunSettings s;
+  s.train.iterations = kSteps;
+  s.train.kernels = kernels;
+  s.train.precision = precision;
+  s.train.optimizer.kind = optimizer;
+  s.train.optimizer.learning_rate = optimizer == runtime::OptimizerKind::sgd ? 0.05 : 1e-3;
+  s.train.optimizer.momentum = optimizer == runtime::OptimizerKind::sgd ? 0.9 : 0.0;
+  s.train.optimizer.weight_decay = 0.01;
+  return s;
+}
+
+class EqualityGrid : public ::testing::TestWithParam<Selection> {
+ protected:
+  // Runs the case on the first ranks of the job; the others wait. Parameters are on rank 0.
+  static TrainingRun run(const Graph& graph, const Grid& grid, RunSettings s) {
+    s.batch = graph.buffers().empty() ? kBatch : kBatchNormBatch;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    TrainingRun result;
+    const SmallSource source(graph, 400, 30);
+    if (grid.ranks() == 1) {
+      if (rank == 0) result = train(graph, make_plan(graph, grid), source, s, MPI_COMM_SELF);
+    } else {
+      MPI_Comm part = MPI_COMM_NULL;
+      MPI_Comm_split(MPI_COMM_WORLD, rank < grid.ranks() ? 0 : MPI_UNDEFINED, rank, &part);
+      if (part != MPI_COMM_NULL) {
+        result = train(graph, make_plan(graph, grid), source, s, part);
+        MPI_Comm_free(&part);
+      }
+    }
+    patient_barrier();
+    return result;
+  }
+
+  static bool root() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank == 0;
+  }
+
+  // The one-rank run that a case is held against: batch norm normalises within micro-batches, so they are the same.
+  static Grid reference_of(const Case& c) {
+    const bool batch_norm = c.network == "resnet";
+    return {1, 1, batch_norm ? c.grid.pipelines * c.grid.micro_batches : 1, "gpipe"};
+  }
+
+  static void compare(const RunSettings& s, double limit) {
+    std::map<std::tuple<std::string, std::int64_t>, TrainingRun> references;
+    for (const Case& c : cases(GetParam())) {
+      const Graph graph = small_network(c.network);
+      const Grid one = reference_of(c);
+      const auto key = std::make_tuple(c.network, one.micro_batches);
+      if (!references.contains(key)) references[key] = run(graph, one, s);
+      const TrainingRun split = run(graph, c.grid, s);
+      if (!root()) continue;
+      SCOPED_TRACE(fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines,
+                               c.grid.stages, c.grid.micro_batches, c.grid.schedule));
+      EXPECT_LT(row_difference(split, references[key]), limit);
+      EXPECT_LT(value_difference(split, references[key]), limit);
+    }
+  }
+};
+
+TEST_P(EqualityGrid, SgdEqualsOneRankWithinRounding) {
+  compare(settings("auto", kernels::Precision::fp32, runtime::OptimizerKind::sgd), 1e-5);
+}
+
+TEST_P(EqualityGrid, AdamWEqualsOneRankInDouble) {
+  compare(settings("reference", kernels::Precision::fp64, runtime::OptimizerKind::adamw), 1e-5);
+}
+
+TEST_P(EqualityGrid, StagesAloneChangeNoBit) {
+  const RunSettings s = settings("reference", kernels::Precision::fp32, runtime::OptimizerKind::sgd);
+  std::map<std::tuple<std::string, int, std::int64_t, std::string>, TrainingRun> unsplit;
+  for (const Case& c : cases(GetParam())) {
+    if (c.grid.stages == 1) continue;
+    const Graph graph = small_network(c.network);
+    const auto key = std::make_tuple(c.network, c.grid.pipelines, c.grid.micro_batches, c.grid.schedule);
+    if (!unsplit.contains(key)) {
+      unsplit[key] = run(graph, {c.grid.pipelines, 1, c.grid.micro_batches, c.grid.schedule}, s);
+    }
+    const TrainingRun split = run(graph, c.grid, s);
+    if (!root()) continue;
+    SCOPED_TRACE(fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines,
+                             c.grid.stages, c.grid.micro_batches, c.grid.schedule));
+    EXPECT_EQ(row_difference(split, unsplit[key]), 0.0);
+    EXPECT_EQ(split.values, unsplit[key].values);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairwise, EqualityGrid, ::testing::Values(Selection::pairwise));
+INSTANTIATE_TEST_SUITE_P(Full, EqualityGrid, ::testing::Values(Selection::full));
+
+}  // namespace
+}  // namespace millrace::testing

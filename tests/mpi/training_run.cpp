@@ -1,0 +1,179 @@
+// Plans, programs and trainers for tests with ranks.
+#include "tests/mpi/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <thread>
+
+#include "base/random.h"
+#include "comm/mpi/mpi_transport.h"
+#include "graph/data_range.h"
+#include "plan/validate.h"
+#include "program/lowering.h"
+#include "program/stage_dag.h"
+#include "program/verifier.h"
+#include "runtime/trainer.h"
+#include "schedules/registry.h"
+
+namespace millrace::testing {
+namespace {
+
+dataset::SampleFormat format_of(const Graph& graph) {
+  const Tensor& input = graph.tensor(graph.inputs().front());
+  const Tensor& label = graph.tensor(graph.labels().front());
+  dataset::SampleFormat format;
+  format.kind = input.shape.element == ElementType::real ? dataset::InputKind::real : dataset::InputKind::index;
+  format.shape = input.shape.dims;
+  format.labels_per_sample = label.shape.elements_per_sample();
+  format.classes = label_classes(graph);
+  return format;
+}
+
+std::uint64_t sample_key(dataset::Split split, std::int64_t id) {
+  return static_cast<std::uint64_t>(id) + (split == dataset::Split::test ? 1'000'000U : 0U);
+}
+
+class Rows final : public runtime::RunObserver {
+ public:
+  explicit Rows(TrainingRun& run) : run_(run) {}
+  void iteration(const IterationRow& row) override { run_.rows.push_back(row); }
+  void evaluation(const EvaluationRow& row) override { run_.evaluations.push_back(row); }
+
+ private:
+  TrainingRun& run_;
+};
+
+std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<std::int64_t> batches, bool training) {
+  std::vector<Program> made;
+  const StageDag dag = make_stage_dag(graph, plan);
+  for (const std::int64_t batch : batches) {
+    made.push_back(training ? lower(graph, plan, schedules::compute_order(plan, dag), batch)
+                            : lower_evaluation(graph, plan, batch));
+    require_verified(graph, made.back());
+  }
+  return made;
+}
+
+std::vector<std::int64_t> batch_sizes(std::int64_t samples, std::int64_t batch, dataset::Tail tail) {
+  std::vector<std::int64_t> sizes{batch};
+  if (tail == dataset::Tail::uneven && samples % batch != 0) sizes.push_back(samples % batch);
+  return sizes;
+}
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, const Grid& grid) {
+  Plan plan;
+  plan.model = graph.name();
+  plan.graph_digest = graph.digest();
+  plan.schedule = grid.schedule;
+  plan.bucket_size = 4_KiB;  // several buckets even in small networks
+  for (int p = 0; p < grid.pipelines; ++p) {
+    Pipeline pipeline;
+    pipeline.share = 1.0 / grid.pipelines;
+    pipeline.micro_batches = grid.micro_batches;
+    const auto ops = static_cast<int>(graph.size());
+    for (int s = 0; s < grid.stages; ++s) {
+      Stage stage;
+      stage.ops.resize(static_cast<std::size_t>(ops * (s + 1) / grid.stages - ops * s / grid.stages));
+      std::iota(stage.ops.begin(), stage.ops.end(), ops * s / grid.stages);
+      stage.devices = {p * grid.stages + s};
+      stage.shares = {1.0};
+      pipeline.stages.push_back(std::move(stage));
+    }
+    plan.pipelines.push_back(std::move(pipeline));
+  }
+  return plan;
+}
+
+TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& settings,
+                  MPI_Comm communicator) {
+  plan::require_valid(plan, graph, {}, "test plan");
+  comm::MpiTransport transport(communicator);
+  dataset::SampleOrder order(settings.train.seed, source.samples(dataset::Split::train), settings.batch, settings.tail);
+  runtime::Programs made;
+  made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail), true);
+  if (settings.evaluate) {
+    made.evaluation = programs(
+        graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven), false);
+  }
+  const auto stalled = [](const std::string& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 4);
+  };
+  runtime::Trainer trainer(graph, made, settings.train, {transport, source, order, stalled});
+  TrainingRun run;
+  Rows rows(run);
+  run.outcome = trainer.run(rows);
+  run.values = trainer.gather_values();
+  return run;
+}
+
+SmallSource::SmallSource(const Graph& graph, std::int64_t train, std::int64_t test)
+    : Source(format_of(graph)), train_(train), test_(test) {}
+
+void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t> ids, float* destination) const {
+  for (const std::int64_t id : ids) {
+    const Random random(11, "input", 0, sample_key(split, id));
+    for (std::int64_t i = 0; i < format().input_size(); ++i) {
+      *destination++ = static_cast<float>(random.normal(static_cast<std::uint64_t>(i)));
+    }
+  }
+}
+
+void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const {
+  for (const std::int64_t id : ids) {
+    const Random random(12, "token", 0, sample_key(split, id));
+    for (std::int64_t i = 0; i < format().input_size(); ++i) {
+      *destination++ = static_cast<std::int32_t>(
+          random.below(static_cast<std::uint64_t>(format().classes), static_cast<std::uint64_t>(i)));
+    }
+  }
+}
+
+void SmallSource::read_labels(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const {
+  for (const std::int64_t id : ids) {
+    const Random random(13, "label", 0, sample_key(split, id));
+    for (std::int64_t i = 0; i < format().labels_per_sample; ++i) {
+      *destination++ = static_cast<std::int32_t>(
+          random.below(static_cast<std::uint64_t>(format().classes), static_cast<std::uint64_t>(i)));
+    }
+  }
+}
+
+double row_difference(const TrainingRun& a, const TrainingRun& b) {
+  if (a.rows.size() != b.rows.size()) return INFINITY;
+  double worst = 0;
+  for (std::size_t i = 0; i < a.rows.size(); ++i) {
+    worst = std::max(worst, std::abs(a.rows[i].loss - b.rows[i].loss) / std::abs(b.rows[i].loss));
+    worst = std::max(worst, std::abs(a.rows[i].gradient_norm - b.rows[i].gradient_norm) / b.rows[i].gradient_norm);
+  }
+  return worst;
+}
+
+double value_difference(const TrainingRun& a, const TrainingRun& b) {
+  if (a.values.size() != b.values.size()) return INFINITY;
+  double difference = 0, size = 0;
+  for (std::size_t t = 0; t < a.values.size(); ++t) {
+    if (a.values[t].size() != b.values[t].size()) return INFINITY;
+    for (std::size_t i = 0; i < a.values[t].size(); ++i) {
+      difference += (a.values[t][i] - b.values[t][i]) * (a.values[t][i] - b.values[t][i]);
+      size += b.values[t][i] * b.values[t][i];
+    }
+  }
+  return std::sqrt(difference / size);
+}
+
+void patient_barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; done == 0;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,72 @@
+// Trains a small network under a hand-made plan on some ranks of the job, for comparison with other plans.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "dataset/order.h"
+#include "dataset/source.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "runtime/outcome.h"
+#include "runtime/train_options.h"
+
+namespace millrace::testing {
+
+/// One way to train. Stages are cut evenly by number of operators, each with one device.
+struct Grid {
+  int pipelines = 1;
+  int stages = 1;
+  std::int64_t micro_batches = 1;
+  std::string schedule = "1f1b";
+
+  int ranks() const { return pipelines * stages; }
+};
+
+Plan make_plan(const Graph& graph, const Grid& grid);
+
+/// What a run leaves; parameters on rank 0 of `communicator` only, by tensor id.
+struct TrainingRun {
+  std::vector<IterationRow> rows;
+  std::vector<EvaluationRow> evaluations;
+  std::vector<std::vector<double>> values;
+  runtime::Outcome outcome;
+};
+
+struct RunSettings {
+  std::int64_t batch = 24;
+  dataset::Tail tail = dataset::Tail::drop;
+  bool evaluate = false;
+  runtime::TrainOptions train;
+};
+
+/// Collective over `communicator`, whose size is the number of devices of the plan.
+TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& settings,
+                  MPI_Comm communicator);
+
+/// A few samples in memory, as a source: N(0, 1) inputs or uniform tokens, uniform labels.
+class SmallSource : public dataset::Source {
+ public:
+  SmallSource(const Graph& graph, std::int64_t train, std::int64_t test);
+  std::int64_t samples(dataset::Split split) const override { return split == dataset::Split::train ? train_ : test_; }
+  void read_inputs(dataset::Split split, std::span<const std::int64_t> ids, float* destination) const override;
+  void read_inputs(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const override;
+  void read_labels(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const override;
+
+ private:
+  std::int64_t train_;
+  std::int64_t test_;
+};
+
+/// Largest relative difference of losses and of gradient norms over all steps.
+double row_difference(const TrainingRun& a, const TrainingRun& b);
+/// ‖θa − θb‖ / ‖θb‖ over all parameters and buffers.
+double value_difference(const TrainingRun& a, const TrainingRun& b);
+
+/// Everyone arrives; the waiting naps, so that ranks without work leave the cores to those that have some.
+void patient_barrier();
+
+}  // namespace millrace::testing

@@ -1,0 +1,180 @@
+// Training between real ranks where plans are uneven: replica counts, tails, cuts, evaluation, skipped steps.
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/errors.h"
+#include "tests/mpi/networks.h"
+#include "tests/mpi/training_run.h"
+
+namespace millrace::testing {
+namespace {
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+TrainingRun on_ranks(int count, const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& s) {
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank() < count ? 0 : MPI_UNDEFINED, world_rank(), &part);
+  TrainingRun run;
+  if (part != MPI_COMM_NULL) {
+    run = train(graph, plan, source, s, part);
+    MPI_Comm_free(&part);
+  }
+  patient_barrier();
+  return run;
+}
+
+TrainingRun on_one_rank(const Graph& graph, const dataset::Source& source, const RunSettings& s) {
+  TrainingRun run;
+  if (world_rank() == 0) run = train(graph, make_plan(graph, {}), source, s, MPI_COMM_SELF);
+  patient_barrier();
+  return run;
+}
+
+RunSettings settings() {
+  RunSettings s;
+  s.train.iterations = 12;
+  s.train.optimizer.learning_rate = 0.05;
+  return s;
+}
+
+void expect_equal(const TrainingRun& a, const TrainingRun& b) {
+  if (world_rank() != 0) return;
+  EXPECT_LT(row_difference(a, b), 1e-5);
+  EXPECT_LT(value_difference(a, b), 1e-5);
+}
+
+// Two stages with `first` and `second` replicas.
+Plan replicated(const Graph& graph, std::vector<double> first, std::vector<double> second, std::int64_t micro_batches) {
+  Plan plan = make_plan(graph, {1, 2, micro_batches, "1f1b"});
+  int device = 0;
+  for (const auto& [stage, shares] : {std::pair{0, first}, std::pair{1, second}}) {
+    Stage& s = plan.pipelines[0].stages[static_cast<std::size_t>(stage)];
+    s.devices.resize(shares.size());
+    std::iota(s.devices.begin(), s.devices.end(), device);
+    s.shares = shares;
+    device += static_cast<int>(shares.size());
+  }
+  return plan;
+}
+
+TEST(Training, UnequalReplicaCountsExchangeExactlyTheirRows) {
+  const Graph graph = small_network("gpt");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = settings();
+  s.batch = 23;
+  const TrainingRun one = on_one_rank(graph, source, s);
+  expect_equal(on_ranks(5, graph, replicated(graph, {0.3, 0.5, 0.2}, {0.6, 0.4}, 3), source, s), one);
+  expect_equal(on_ranks(5, graph, replicated(graph, {0.5, 0.5}, {1.0 / 3, 1.0 / 3, 1.0 / 3}, 4), source, s), one);
+}
+
+TEST(Training, ReplicaWithoutRowsStillTakesPartInEverySum) {
+  const Graph graph = small_network("mlp");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = settings();
+  s.batch = 5;  // micro-batches of one row: two of three replicas get none
+  const TrainingRun one = on_one_rank(graph, source, s);
+  expect_equal(on_ranks(4, graph, replicated(graph, {0.4, 0.3, 0.3}, {1.0}, 5), source, s), one);
+}
+
+TEST(Training, TailsFollowTheirPolicy) {
+  const Graph graph = small_network("mlp");
+  const SmallSource source(graph, 23, 10);
+  RunSettings s = settings();
+  s.batch = 8;
+  s.train.iterations = 6;
+  for (const auto& [tail, last] : {std::pair{dataset::Tail::drop, std::int64_t{48}}, std::pair{dataset::Tail::pad, std::int64_t{46}},
+                                   std::pair{dataset::Tail::uneven, std::int64_t{46}}}) {
+    s.tail = tail;
+    const TrainingRun one = on_one_rank(graph, source, s);
+    const TrainingRun split = on_ranks(4, graph, make_plan(graph, {2, 2, 3, "1f1b"}), source, s);
+    expect_equal(split, one);
+    if (world_rank() == 0) {
+      EXPECT_EQ(split.rows.back().samples, last);
+    }
+  }
+}
+
+TEST(Training, PipelinesMayCutTheModelDifferently) {
+  const Graph graph = small_network("gpt");
+  const SmallSource source(graph, 90, 10);
+  const RunSettings s = settings();
+  Plan plan = make_plan(graph, {2, 2, 2, "1f1b"});
+  auto& first = plan.pipelines[0].stages;
+  const std::ptrdiff_t moved = 5;
+  first[1].ops.insert(first[1].ops.begin(), first[0].ops.end() - moved, first[0].ops.end());
+  first[0].ops.resize(first[0].ops.size() - moved);
+  plan.pipelines[0].share = 0.625;
+  plan.pipelines[1].share = 0.375;
+  expect_equal(on_ranks(4, graph, plan, source, s), on_one_rank(graph, source, s));
+}
+
+TEST(Training, ClippingUsesTheOneGlobalNorm) {
+  const Graph graph = small_network("gpt");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = settings();
+  s.train.clip_norm = 0.5;
+  const TrainingRun one = on_one_rank(graph, source, s);
+  if (world_rank() == 0) {
+    EXPECT_GT(one.rows.front().gradient_norm, 0.5);
+  }
+  expect_equal(on_ranks(6, graph, make_plan(graph, {2, 3, 2, "gpipe"}), source, s), one);
+}
+
+TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
+  const Graph graph = small_network("resnet");
+  const SmallSource source(graph, 90, 37);
+  RunSettings s = settings();
+  s.train.iterations = 4;
+  const Plan plan = make_plan(graph, {1, 3, 4, "1f1b"});
+  const TrainingRun without = on_ranks(3, graph, plan, source, s);
+  s.evaluate = true;
+  s.train.evaluate_every = 1;
+  const TrainingRun with = on_ranks(3, graph, plan, source, s);
+  const TrainingRun other = on_ranks(1, graph, make_plan(graph, {1, 1, 4, "1f1b"}), source, s);
+  if (world_rank() != 0) return;
+  EXPECT_EQ(with.values, without.values);
+  ASSERT_EQ(with.evaluations.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(with.evaluations[i].loss, other.evaluations[i].loss, 1e-4 * other.evaluations[i].loss);
+    EXPECT_EQ(with.evaluations[i].accuracy, other.evaluations[i].accuracy);
+  }
+}
+
+TEST(Training, StageWithoutParametersTakesPart) {
+  const Graph graph = small_network("lenet");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = settings();
+  s.train.clip_norm = 1.0;
+  Plan plan = make_plan(graph, {1, 3, 2, "1f1b"});
+  auto& stages = plan.pipelines[0].stages;
+  stages[0].ops = {0};
+  stages[1].ops = {1};  // max-pool alone
+  stages[2].ops.resize(static_cast<std::size_t>(graph.size()) - 2);
+  std::iota(stages[2].ops.begin(), stages[2].ops.end(), 2);
+  expect_equal(on_ranks(3, graph, plan, source, s), on_one_rank(graph, source, s));
+}
+
+TEST(Training, AnInfiniteLossIsSkippedByAllAndThenEndsTheRun) {
+  const Graph graph = small_network("mlp");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = settings();
+  s.train.optimizer.learning_rate = 1e30;
+  s.train.maximum_skips = 3;
+  bool failed = false;
+  try {
+    on_ranks(4, graph, make_plan(graph, {2, 2, 2, "1f1b"}), source, s);
+  } catch (const RunFailed& error) {
+    failed = true;
+    EXPECT_NE(std::string(error.what()).find("3 iterations in a row"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(failed, world_rank() < 4);
+  if (failed) patient_barrier();
+}
+
+}  // namespace
+}  // namespace millrace::testing
