@@ -1,6 +1,8 @@
 // Runs the checks in an order in which each can rely on those before it.
 #include "program/verifier.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/errors.h"
@@ -22,11 +24,45 @@ bool is_bucket(InstructionKind kind) {
   return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights;
 }
 
+bool is_rank(const Program& program, int rank) { return in_range(rank, program.ranks.size()); }
+
+bool has_micro_batch(const Program& program, std::int32_t stage, std::int32_t micro_batch) {
+  return in_range(stage, program.stages.size()) &&
+         in_range(micro_batch, program.stages[static_cast<std::size_t>(stage)].rows.size());
+}
+
+void check_tables(const Program& program, Findings& findings) {
+  for (std::size_t s = 0; s < program.stages.size(); ++s) {
+    const ProgramStage& stage = program.stages[s];
+    const auto fits = [&](const auto& rows) { return rows.size() == stage.ranks.size(); };
+    if (stage.ranks.empty() || !std::all_of(stage.rows.begin(), stage.rows.end(), fits) ||
+        !std::all_of(stage.ranks.begin(), stage.ranks.end(), [&](int rank) { return is_rank(program, rank); })) {
+      findings.add(fmt::format("stage {} names ranks that do not exist, or has not one interval of rows for each", s));
+    }
+  }
+  for (std::size_t i = 0; i < program.transfers.size(); ++i) {
+    const Transfer& t = program.transfers[i];
+    if (!is_rank(program, t.sender) || !is_rank(program, t.receiver) ||
+        !has_micro_batch(program, t.from_stage, t.micro_batch) ||
+        !has_micro_batch(program, t.to_stage, t.micro_batch)) {
+      findings.add(fmt::format("message {} names a rank, stage or micro-batch that does not exist", i));
+    }
+  }
+  for (std::size_t b = 0; b < program.buckets.size(); ++b) {
+    const Bucket& bucket = program.buckets[b];
+    if (bucket.tensors.empty() || bucket.owners.empty()) findings.add(fmt::format("bucket {} is empty", b));
+    if (!std::all_of(bucket.owners.begin(), bucket.owners.end(), [&](int rank) { return is_rank(program, rank); })) {
+      findings.add(fmt::format("bucket {} names owners that do not exist", b));
+    }
+  }
+}
+
 }  // namespace
 
 namespace verification {
 
 void check_indices(const Program& program, Findings& findings) {
+  check_tables(program, findings);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const std::vector<Instruction>& list = program.ranks[rank].instructions;
     for (std::size_t i = 0; i < list.size(); ++i) {

@@ -26,6 +26,10 @@ class RankCheck {
   void run() {
     const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
     for (position_ = 0; position_ < list.size(); ++position_) step(list[position_]);
+    for (const Instruction& receive : received_) {
+      findings_.add(fmt::format("rank {}: {} comes after the computation that reads it", rank_,
+                                describe(graph_, program_, receive)));
+    }
     for (std::size_t s = 0; s < progress_.size(); ++s) {
       for (std::size_t k = 0; k < progress_[s].size(); ++k) {
         const Progress wanted = program_.training ? Progress::all_done : Progress::forward_done;

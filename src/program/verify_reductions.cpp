@@ -22,7 +22,6 @@ void check_owners(const Graph& graph, const Program& program, Findings& findings
   }
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const Bucket& bucket = program.buckets[b];
-    if (bucket.tensors.empty()) findings.add(fmt::format("bucket {} is empty", b));
     for (const TensorId tensor : bucket.tensors) {
       const auto place = owners.find(tensor);
       if (place == owners.end()) {

@@ -24,8 +24,8 @@ struct RankState {
   std::deque<std::int32_t> waiting;  // reductions started and not yet ended, oldest first
   double norm_ready = kUnknown;      // when this rank joined the norm
   std::vector<TimelineRow> rows;
-  // Ends of the receives of each edge and sender, in the order of the list: they say when later ones were posted.
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> receive_ends;
+  // When the rank came to each receive of a sender and edge: that is when later ones were posted.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<double>> receive_starts;
 };
 
 class Simulator {
@@ -103,21 +103,20 @@ class Simulator {
     work(rank, ranks_[rank].now, duration);
   }
 
-  // The first receive_window + 1 receives of an edge are posted at the start; each that ends posts one more.
+  // A receive is posted when the rank comes to the one receive_window before it, of the same edge and sender.
   bool receive(std::size_t rank, const Instruction& at) {
     RankState& state = ranks_[rank];
     const Transfer& transfer = program_.transfers[static_cast<std::size_t>(at.transfer)];
     const double sent = sent_[static_cast<std::size_t>(at.transfer)];
     if (sent == kUnknown) return false;
-    std::vector<double>& ends = state.receive_ends[{transfer.sender, transfer.edge}];
-    const auto ahead = static_cast<std::size_t>(program_.receive_window) + 1;
-    const double posted = ends.size() < ahead ? 0.0 : ends[ends.size() - ahead];
+    std::vector<double>& starts = state.receive_starts[{transfer.sender, transfer.edge}];
+    starts.push_back(state.now);
+    const auto ahead = static_cast<std::size_t>(program_.receive_window);
+    const double posted = starts.size() > ahead ? starts[starts.size() - 1 - ahead] : 0.0;
     const std::int64_t elements = graph_.tensor(transfer.tensor).shape.elements_per_sample() * transfer.rows.size();
-    const Seconds flight =
-        costs_.transfer(Bytes(elements * costs_.bytes_per_element), transfer.sender, transfer.receiver);
-    const double end = std::max(state.now, std::max(sent, posted) + flight.value());
-    ends.push_back(end);
-    record(rank, state.now, end);
+    const Bytes bytes(elements * costs_.bytes_per_element);
+    const Seconds flight = costs_.transfer(bytes, transfer.sender, transfer.receiver);
+    record(rank, state.now, std::max(state.now, std::max(sent, posted) + flight.value()));
     return true;
   }
 

@@ -1,0 +1,81 @@
+// Makespans that METHODS 2 and the published evaluator of the zero-bubble schedules give.
+#include <gmock/gmock.h>
+
+#include "sim/simulate.h"
+#include "tests/program/networks.h"
+
+namespace millrace::sim {
+namespace {
+
+using testing::ElementsAre;
+
+struct Pipe {
+  int stages = 1;
+  int micro_batches = 1;
+  double forward = 1;
+  double backward = 2;
+  double hop = 0;
+  std::string schedule = "1f1b";
+  std::vector<int> warmup{};
+};
+
+// Equal stages of one linear each, one row a micro-batch.
+Simulation run(const Pipe& pipe) {
+  const Graph graph = test::chain(pipe.stages - 1);
+  const test::PipelineShape shape{.replicas = std::vector<int>(static_cast<std::size_t>(pipe.stages), 1),
+                                  .micro_batches = pipe.micro_batches,
+                                  .warmup = pipe.warmup};
+  const Program program = test::make_program(graph, test::make_plan(graph, {shape}, pipe.schedule), pipe.micro_batches);
+  SimCosts costs = zero_costs();
+  costs.compute = [&](InstructionKind kind, std::int32_t, int, std::int64_t) {
+    return Seconds(kind == InstructionKind::forward ? pipe.forward : pipe.backward);
+  };
+  costs.transfer = [&](Bytes, int, int) { return Seconds(pipe.hop); };
+  return simulate(graph, program, costs);
+}
+
+TEST(Makespan, OfMethodsSection2) {
+  // (m + p − 1)(tF + tB) for both schedules.
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    EXPECT_EQ(run({.stages = 4, .micro_batches = 8, .schedule = schedule}).iteration_time, 33_s) << schedule;
+    EXPECT_EQ(run({.stages = 8, .micro_batches = 16, .schedule = schedule}).iteration_time, 69_s) << schedule;
+    EXPECT_EQ(run({.stages = 8, .micro_batches = 32, .schedule = schedule}).iteration_time, 117_s) << schedule;
+  }
+  EXPECT_NEAR(run({.stages = 8, .micro_batches = 32}).bubble_fraction, 0.1795, 0.00005);
+  EXPECT_DOUBLE_EQ(run({.stages = 4, .micro_batches = 8}).bubble_fraction, 3.0 / 11.0);
+}
+
+TEST(Makespan, PeaksOfLiveMicroBatches) {
+  EXPECT_THAT(run({.stages = 4, .micro_batches = 8}).peak_live_micro_batches, ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(run({.stages = 4, .micro_batches = 8, .schedule = "gpipe"}).peak_live_micro_batches,
+              ElementsAre(8, 8, 8, 8));
+}
+
+TEST(Makespan, FewMicroBatchesAndOneStage) {
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    EXPECT_EQ(run({.stages = 4, .micro_batches = 1, .schedule = schedule}).iteration_time, 12_s);
+    EXPECT_EQ(run({.stages = 4, .micro_batches = 3, .schedule = schedule}).iteration_time, 18_s);
+    EXPECT_EQ(run({.stages = 1, .micro_batches = 5, .schedule = schedule}).iteration_time, 15_s);
+  }
+}
+
+TEST(Makespan, HopLatencyIsHiddenByDeeperWarmup) {
+  // METHODS 2, measured fact 2.
+  EXPECT_EQ(run({.stages = 4, .micro_batches = 16}).iteration_time, 57_s);
+  EXPECT_EQ(run({.stages = 4, .micro_batches = 16, .hop = 0.5}).iteration_time, 71_s);
+  EXPECT_EQ(run({.stages = 4, .micro_batches = 16, .hop = 0.5, .warmup = {6, 4, 2, 0}}).iteration_time, 60_s);
+}
+
+TEST(Makespan, OfThePublishedEvaluator) {
+  // Column 1f1b_us of the makespans computed by the authors of "Zero Bubble Pipeline Parallelism" (ICLR 2024) from
+  // their profiled F, B, W and communication times: p, m, F, B + W, comm in µs.
+  const auto microseconds = [](int p, int m, double f, double b, double comm) {
+    return run({.stages = p, .micro_batches = m, .forward = f, .backward = b, .hop = comm}).iteration_time.value();
+  };
+  EXPECT_NEAR(microseconds(8, 24, 18522, 18086 + 9337, 601), 1456749, 1);
+  EXPECT_NEAR(microseconds(16, 48, 11347, 11248 + 8132, 377), 1980287, 1);
+  EXPECT_NEAR(microseconds(32, 256, 10402, 10248 + 7698, 460), 8391636, 1);
+}
+
+}  // namespace
+}  // namespace millrace::sim

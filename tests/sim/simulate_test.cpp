@@ -1,0 +1,120 @@
+// What the simulator does with messages, reductions, rows and timelines.
+#include "sim/simulate.h"
+
+#include <gmock/gmock.h>
+
+#include "base/errors.h"
+#include "program/lowering.h"
+#include "program/stage_dag.h"
+#include "schedules/registry.h"
+#include "tests/program/networks.h"
+
+namespace millrace::sim {
+namespace {
+
+using testing::ElementsAre;
+
+SimCosts unit_costs() {
+  SimCosts costs = zero_costs();
+  costs.compute = [](InstructionKind kind, std::int32_t, int, std::int64_t) {
+    return kind == InstructionKind::forward ? 1_s : 2_s;
+  };
+  return costs;
+}
+
+TEST(Simulate, TimelineHasEveryInstructionInOrder) {
+  const Graph graph = test::chain(1);
+  const Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 1}}}), 1);
+  const Simulation run = simulate(graph, program, unit_costs());
+  std::vector<std::tuple<int, int, double, double>> rows;
+  for (const TimelineRow& row : run.timeline.rows) {
+    EXPECT_EQ(row.instruction,
+              program.ranks[static_cast<std::size_t>(row.rank)].instructions[static_cast<std::size_t>(row.position)]);
+    rows.emplace_back(row.rank, row.position, row.start.value(), row.end.value());
+  }
+  using Row = std::tuple<int, int, double, double>;
+  EXPECT_THAT(rows, ElementsAre(Row(0, 0, 0, 1), Row(0, 1, 1, 1), Row(0, 2, 1, 4), Row(0, 3, 4, 6), Row(0, 4, 6, 6),
+                                Row(0, 5, 6, 6),  // rank 0
+                                Row(1, 0, 0, 1), Row(1, 1, 1, 2), Row(1, 2, 2, 4), Row(1, 3, 4, 4), Row(1, 4, 4, 6)));
+  EXPECT_THAT(run.busy, ElementsAre(3_s, 3_s));
+  EXPECT_THAT(run.idle, ElementsAre(3_s, 3_s));
+  EXPECT_DOUBLE_EQ(run.bubble_fraction, 0.5);
+}
+
+TEST(Simulate, CostsSeeRowsRanksAndBytes) {
+  const Graph graph = test::chain(1);  // 4 numbers a row
+  const Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 2}}}), 5);
+  SimCosts costs = zero_costs();
+  std::vector<std::tuple<int, int, std::int64_t>> computed;
+  costs.compute = [&](InstructionKind kind, std::int32_t stage, int rank, std::int64_t rows) {
+    if (kind == InstructionKind::forward) computed.emplace_back(stage, rank, rows);
+    return Seconds(0);
+  };
+  std::vector<std::tuple<std::int64_t, int, int>> moved;
+  costs.transfer = [&](Bytes bytes, int from, int to) {
+    moved.emplace_back(bytes.value(), from, to);
+    return Seconds(0);
+  };
+  simulate(graph, program, costs);
+  EXPECT_THAT(computed, testing::UnorderedElementsAre(std::tuple(0, 0, 5), std::tuple(1, 1, 3), std::tuple(1, 2, 2)));
+  EXPECT_THAT(moved, testing::UnorderedElementsAre(std::tuple(48, 0, 1), std::tuple(32, 0, 2), std::tuple(48, 1, 0),
+                                                   std::tuple(32, 2, 0)));
+}
+
+TEST(Simulate, ComputationOfNoRowsCostsNothing) {
+  const Graph graph = test::chain(1);
+  const Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 2}}}), 1);
+  EXPECT_THAT(simulate(graph, program, unit_costs()).busy, ElementsAre(3_s, 3_s, 0_s));
+}
+
+TEST(Simulate, ReductionsOfARankRunOneAfterTheOther) {
+  const Graph graph = test::chain(2);
+  Plan plan = test::make_plan(graph, {{.replicas = {2}}});
+  plan.bucket_size = 80_B;  // two buckets
+  const Program program = test::make_program(graph, plan, 2);
+  SimCosts costs = unit_costs();
+  costs.all_reduce = [](Bytes bytes, std::span<const int>) { return bytes == 8_B ? 1_s : 10_s; };
+  costs.update = [](Bytes, int) { return 3_s; };
+  // Computation ends at 3, the reductions at 13 and 23, the norm at 24, the updates at 27 and 30.
+  EXPECT_EQ(simulate(graph, program, costs).iteration_time, 30_s);
+}
+
+TEST(Simulate, ReductionsStartWithTheLastOwner) {
+  const Graph graph = test::chain(3);
+  const Plan plan = test::make_plan(
+      graph, {{.replicas = {1, 1}, .share = 0.5}, {.replicas = {1, 1}, .micro_batches = 2, .share = 0.5}});
+  const Program program = test::make_program(graph, plan, 4);
+  SimCosts costs = unit_costs();
+  costs.all_reduce = [](Bytes bytes, std::span<const int>) { return bytes == 8_B ? 0_s : 5_s; };
+  // Pipeline 0 ends at 6, pipeline 1 at 9: its last stage at 7, its first at 9.
+  EXPECT_EQ(simulate(graph, program, costs).iteration_time, 14_s);
+}
+
+TEST(Simulate, MessagesWaitUntilTheirReceiveIsPosted) {
+  const Graph graph = test::chain(1);
+  const Plan plan = test::make_plan(graph, {{.replicas = {1, 1}, .micro_batches = 4}}, "gpipe");
+  const ComputeOrder order = schedules::compute_order(plan, make_stage_dag(graph, plan));
+  SimCosts costs = zero_costs();
+  costs.compute = [](InstructionKind kind, std::int32_t stage, int, std::int64_t) {
+    if (kind != InstructionKind::forward) return 0_s;
+    return stage == 0 ? 1_s : 10_s;
+  };
+  costs.transfer = [](Bytes, int from, int) { return from == 0 ? 4_s : 0_s; };
+  const auto time = [&](int window) {
+    return simulate(graph, lower(graph, plan, order, 4, {.receive_window = window}), costs).iteration_time;
+  };
+  EXPECT_EQ(time(0), 57_s);  // 1, then four times a flight of 4 and a forward of 10
+  EXPECT_EQ(time(1), 45_s);  // the first arrives at 5, the others while the stage computes
+  EXPECT_EQ(time(8), 45_s);
+}
+
+TEST(Simulate, RefusesProgramsThatCannotEnd) {
+  const Graph graph = test::chain(1);
+  Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 1}}}), 1);
+  program.ranks[0].instructions.erase(program.ranks[0].instructions.begin() + 1);  // its send
+  EXPECT_THAT([&] { simulate(graph, program, zero_costs()); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("rank 0 waits for ever at instruction 1")));
+}
+
+}  // namespace
+}  // namespace millrace::sim
