@@ -35,7 +35,8 @@ void write_split(File& file, Split split, const Images& images) {
   group.make_dataset("inputs", NumberType::uint8, shape, {"1", "pixels 0..255: sample, channel, row, column"})
       .write(std::span(images.pixels));
   group
-      .make_dataset("labels", NumberType::int64, std::span(shape).first(1), {"1", "class number, an index of 'classes'"})
+      .make_dataset("labels", NumberType::int64, std::span(shape).first(1),
+                    {"1", "class number, an index of 'classes'"})
       .write(std::span(images.labels));
 }
 

@@ -16,17 +16,21 @@ namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-/// Access to a dataset whose rows are read in any order: an uncompressed chunk is read past the chunk cache, only
-/// the rows asked for; a compressed one is kept for its other rows.
+/// Past the chunk cache if `bytes` is 0: a read takes only the rows asked for, and a write that finds a full disk fails
+/// itself, where a cached chunk would fail when closed and stay in memory.
+Handle chunk_access(std::size_t bytes, const std::string& where) {
+  Handle access = own(H5Pcreate(H5P_DATASET_ACCESS), where, "H5Pcreate");
+  check(H5Pset_chunk_cache(access.id(), H5D_CHUNK_CACHE_NSLOTS_DEFAULT, bytes, H5D_CHUNK_CACHE_W0_DEFAULT), where,
+        "H5Pset_chunk_cache");
+  return access;
+}
+
+/// Access to a dataset whose rows are read in any order: a compressed chunk is kept for its other rows.
 Handle access_for_rows(std::int64_t dataset, const std::string& where) {
   constexpr std::size_t kCompressedCacheBytes = std::size_t{64} << 20;
   const Handle creation = own(H5Dget_create_plist(dataset), where, "H5Dget_create_plist");
   const bool plain = check(H5Pget_nfilters(creation.id()), where, "H5Pget_nfilters") == 0;
-  Handle access = own(H5Pcreate(H5P_DATASET_ACCESS), where, "H5Pcreate");
-  check(H5Pset_chunk_cache(access.id(), H5D_CHUNK_CACHE_NSLOTS_DEFAULT, plain ? 0 : kCompressedCacheBytes,
-                           H5D_CHUNK_CACHE_W0_DEFAULT),
-        where, "H5Pset_chunk_cache");
-  return access;
+  return chunk_access(plain ? 0 : kCompressedCacheBytes, where);
 }
 
 herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* into) {
@@ -97,9 +101,12 @@ Dataset Group::make_dataset(const std::string& name, NumberType type, std::span<
     std::vector<hsize_t> chunk = extent;
     chunk.front() = std::clamp<hsize_t>(kChunkBytes / std::max<std::size_t>(1, row_bytes), 1, extent.front());
     check(H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data()), where, "H5Pset_chunk");
+    // A chunk to be filled first would go through the cache after all.
+    check(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), where, "H5Pset_fill_time");
   }
+  const Handle access = chunk_access(0, where);
   Dataset made(own(H5Dcreate2(handle_.id(), name.c_str(), file_code(type), space.id(), H5P_DEFAULT, creation.id(),
-                              H5P_DEFAULT),
+                              access.id()),
                    where, "H5Dcreate2"),
                where);
   made.set("unit", meaning.unit);

@@ -24,6 +24,10 @@ herr_t collect(unsigned, const H5E_error2_t* error, void* into) {
 }  // namespace
 
 LibraryLock::LibraryLock() : lock_(library_mutex()) {
+  // Before its first use: the library's clean-up at exit closes once more what a full disk kept from closing, and
+  // crashes. Files close in their owners' destructors instead.
+  static const bool left_to_owners = H5dont_atexit() >= 0;
+  static_cast<void>(left_to_owners);
   // The error stack of a thread-safe library belongs to the thread, hence once a thread.
   static thread_local bool silent = false;
   if (!silent) silent = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
