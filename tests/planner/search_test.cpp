@@ -1,0 +1,123 @@
+// The search over partitioners, schedules and micro-batches.
+#include "planner/search.h"
+
+#include <gmock/gmock.h>
+
+#include "base/errors.h"
+#include "partitioners/registry.h"
+#include "planner/tables.h"
+#include "tests/plan/table_cost.h"
+
+namespace millrace::planner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::Case;
+using testing_support::chain;
+
+Request request(const Case& c, const std::vector<std::string>& names) {
+  Request made;
+  made.problem = c.problem;
+  for (const std::string& name : names) {
+    made.partitioners.push_back({name, config::defaults(partitioners::by_name(name).options)});
+  }
+  return made;
+}
+
+TEST(Search, RanksPlansOfAllPartitionersBestFirst) {
+  Case c(chain(8), {1, 1, 1, 1}, {1, 1, 1, 5, 1, 1, 1, 1}, 16, 1, 0, 1000);
+  Request r = request(c, {"dp", "layer_equal", "time_equal"});
+  r.problem.pipelines = 1;
+  r.problem.stages = 4;
+  r.micro_batches = {4};
+  const Ranking ranking = search(r);
+  ASSERT_EQ(ranking.plans.size(), 3U);
+  EXPECT_EQ(ranking.plans[0].report.partitioner, "dp");
+  EXPECT_LE(ranking.plans[0].report.iteration_time_s, ranking.plans[1].report.iteration_time_s);
+  EXPECT_LE(ranking.plans[1].report.iteration_time_s, ranking.plans[2].report.iteration_time_s);
+  EXPECT_EQ(ranking.why_not(), "");
+  EXPECT_EQ(plans_table(ranking.plans).rows.size(), 3U);
+  EXPECT_EQ(stages_table(ranking.plans[0].report, c.graph).rows.size(), 4U);
+  EXPECT_EQ(memory_table(ranking.plans[0].report).rows.size(), 4U);
+}
+
+TEST(Search, AutomaticMicroBatchesAreTheOnesThatFillThePipeline) {
+  // Time per row is constant: more micro-batches only shrink the bubble, up to one row each.
+  Case c(chain(4), {1, 1, 1, 1}, {1, 1, 1, 1}, 32);
+  Request r = request(c, {"dp"});
+  r.problem.pipelines = 1;
+  r.problem.stages = 4;
+  EXPECT_THAT(automatic_micro_batches(r.problem), ElementsAre(1, 2, 4, 8, 16, 32));
+  EXPECT_EQ(search(r).plans.at(0).report.micro_batches, 32);
+  r.problem.pipelines = 2;
+  r.problem.stages = 2;
+  EXPECT_THAT(automatic_micro_batches(r.problem), ElementsAre(1, 2, 4, 8, 16));
+}
+
+TEST(Search, KeepsTheBestFew) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {"dp", "layer_equal"});
+  r.top = 3;
+  EXPECT_EQ(search(r).plans.size(), 3U);
+}
+
+TEST(Search, BothSchedulesAreTried) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {"layer_equal"});
+  r.schedules = {"gpipe", "1f1b"};
+  r.problem.pipelines = 1;
+  r.problem.stages = 2;
+  r.micro_batches = {4};
+  const Ranking ranking = search(r);
+  ASSERT_EQ(ranking.plans.size(), 2U);
+  EXPECT_NE(ranking.plans[0].plan.schedule, ranking.plans[1].plan.schedule);
+}
+
+TEST(Search, AnInfeasibleLimitNamesTheLeastThatFits) {
+  Case c(chain(8), {1, 1}, std::vector<double>(8, 1.0), 8);
+  Request r = request(c, {"layer_equal", "time_equal"});
+  r.problem.memory_limit = Bytes(8);
+  const Ranking none = search(r);
+  EXPECT_TRUE(none.plans.empty());
+  ASSERT_TRUE(none.least_memory);
+  EXPECT_THAT(none.why_not(), HasSubstr("no plan fits"));
+  EXPECT_THAT(none.why_not(), HasSubstr(fmt::format("({} bytes)", none.least_memory->value())));
+  EXPECT_THAT(none.why_not(), HasSubstr("stage 0"));
+  r.problem.memory_limit = none.least_memory;
+  EXPECT_FALSE(search(r).plans.empty());
+}
+
+TEST(Search, RefusedShapesSayWhy) {
+  Case c(chain(3), {1, 1, 1, 1}, {1, 1, 1}, 8);
+  Request r = request(c, {"dp"});
+  r.problem.pipelines = 1;
+  r.problem.stages = 4;
+  r.micro_batches = {1};
+  const Ranking ranking = search(r);
+  EXPECT_TRUE(ranking.plans.empty());
+  EXPECT_THAT(ranking.why_not(), HasSubstr("more stages than operators: 4 stages of 3 operators"));
+  EXPECT_EQ(refusals_table(ranking.refusals).rows.at(0).at(0), "dp");
+}
+
+TEST(Search, ExplicitStagesReplaceThePartitioners) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {});
+  r.explicit_stages = {{"n0"}, {"n1 .. n3"}};
+  const Ranking ranking = search(r);
+  ASSERT_FALSE(ranking.plans.empty());
+  EXPECT_EQ(ranking.plans[0].report.partitioner, "explicit");
+  EXPECT_THAT(ranking.plans[0].plan.pipelines[0].stages[1].ops, ElementsAre(1, 2, 3));
+  r.explicit_stages = {{"n0"}, {"n1"}};
+  EXPECT_THROW(search(r), InvalidInput);
+}
+
+TEST(Search, UnknownPartitionerIsRefused) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {});
+  r.partitioners.push_back({"dpp", {}});
+  EXPECT_THROW(search(r), InvalidInput);
+}
+
+}  // namespace
+}  // namespace millrace::planner
