@@ -21,6 +21,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Steps of the inner loop for one bottleneck: what bounds the number of cut points on large clusters.
 constexpr double kStepsPerPass = 2.5e6;
+constexpr double kMostPoints = 400;
 constexpr double kExactSteps = 5e4;  // below this every bottleneck is tried
 
 // Judges the cuts of one model in turn and keeps the best.
@@ -153,7 +154,8 @@ class Search {
     const double pairs = 0.5 * shape.devices * (shape.devices + 1);
     const double depth = problem_.stages.value_or(static_cast<int>(std::min<std::int64_t>(shape.devices,
                                                                                           problem_.micro_batches)));
-    const auto most = static_cast<std::size_t>(std::sqrt(kStepsPerPass / (0.3 * pairs * (1 + depth / 4))));
+    const auto most =
+        static_cast<std::size_t>(std::min(kMostPoints, std::sqrt(kStepsPerPass / (0.3 * pairs * (1 + depth / 4)))));
     std::vector<double> times;
     for (const OpId op : order) {
       times.push_back(problem_.cost->op_time(op, problem_.micro_batch_rows(shape.pipelines), 0).total().value());

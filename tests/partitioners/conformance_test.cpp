@@ -1,0 +1,133 @@
+// What every partitioner must keep (ARCHITECTURE, "Conformance of a partitioner"); a new registry row is tested by
+// itself.
+#include <gmock/gmock.h>
+
+#include "partitioners/registry.h"
+#include "plan/validate.h"
+#include "tests/plan/table_cost.h"
+
+namespace millrace::partitioners {
+namespace {
+
+using testing_support::branches;
+using testing_support::Case;
+using testing_support::chain;
+using testing_support::ladder;
+
+// Times that differ, the same on every machine.
+std::vector<double> uneven_times(const Graph& graph) {
+  std::vector<double> times;
+  for (OpId op = 0; op < graph.size(); ++op) times.push_back(1.0 + static_cast<double>((op * 7 + 3) % 5));
+  return times;
+}
+
+std::unique_ptr<Case> make_case(Graph graph, const std::vector<double>& speeds, std::int64_t rows, std::int64_t m) {
+  std::vector<double> times = uneven_times(graph);
+  return std::make_unique<Case>(std::move(graph), speeds, std::move(times), rows, m, 0.01, 0.1);
+}
+
+plan::PlanSet run(const Entry& entry, const Case& c) {
+  plan::ClosedFormEvaluator evaluate(c.problem);
+  return entry.partition(c.problem, config::defaults(entry.options), evaluate);
+}
+
+class EveryPartitioner : public testing::TestWithParam<Entry> {};
+
+TEST_P(EveryPartitioner, MakesValidPlansOrSaysWhyNot) {
+  for (const int graph : {0, 1, 2}) {
+    for (const int devices : {1, 2, 3, 5, 6}) {
+      for (const std::int64_t m : {1, 3}) {
+        const auto c = make_case(graph == 0 ? chain(5) : graph == 1 ? ladder(3) : branches(),
+                                 std::vector<double>(static_cast<std::size_t>(devices), 1.0), 12, m);
+        for (int pipelines = 0; pipelines <= devices; ++pipelines) {
+          for (int stages = 0; stages <= devices + 1; ++stages) {
+            c->problem.pipelines = pipelines > 0 ? std::optional(pipelines) : std::nullopt;
+            c->problem.stages = stages > 0 ? std::optional(stages) : std::nullopt;
+            const plan::PlanSet plans = run(GetParam(), *c);
+            EXPECT_FALSE(plans.candidates().empty() && plans.refusals().empty());
+            for (const plan::Candidate& candidate : plans.candidates()) {
+              for (const auto& violation : plan::validate(candidate.plan, c->graph, {devices, c->problem.batch})) {
+                ADD_FAILURE() << c->graph.name() << " on " << devices << ": " << violation.text;
+              }
+              if (pipelines > 0) {
+                EXPECT_EQ(candidate.plan.pipelines.size(), static_cast<std::size_t>(pipelines));
+              }
+              if (stages > 0) {
+                EXPECT_EQ(candidate.plan.pipelines[0].stages.size(), static_cast<std::size_t>(stages));
+              }
+              EXPECT_EQ(candidate.plan.pipelines[0].micro_batches, m);
+              EXPECT_EQ(candidate.report.partitioner, GetParam().name);
+              ASSERT_TRUE(candidate.report.bound);
+              EXPECT_GE(candidate.report.iteration_time_s, *candidate.report.bound * (1 - 1e-9));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryPartitioner, IsDeterministic) {
+  const auto c = make_case(ladder(6), {1, 1, 0.5, 0.5}, 16, 4);
+  const plan::PlanSet first = run(GetParam(), *c), second = run(GetParam(), *c);
+  ASSERT_EQ(first.candidates().size(), second.candidates().size());
+  for (std::size_t i = 0; i < first.candidates().size(); ++i) {
+    EXPECT_EQ(first.candidates()[i].plan, second.candidates()[i].plan);
+  }
+}
+
+TEST_P(EveryPartitioner, RefusesABatchThatIsTooSmall) {
+  const auto c = make_case(chain(4), {1, 1, 1, 1}, 1, 3);  // 3 rows in 3 micro-batches
+  c->problem.pipelines = 2;
+  const plan::PlanSet plans = run(GetParam(), *c);
+  EXPECT_TRUE(plans.candidates().empty());
+  ASSERT_FALSE(plans.refusals().empty());
+  EXPECT_EQ(plans.refusals()[0].reason, plan::Refusal::batch_too_small);
+}
+
+TEST_P(EveryPartitioner, KeepsTheMemoryLimitOrSaysThatItDoesNot) {
+  const auto c = make_case(chain(12), {1, 1, 1}, 3, 4);
+  for (const std::int64_t limit : {10, 300, 600, 100000}) {
+    c->problem.memory_limit = Bytes(limit);
+    const plan::PlanSet plans = run(GetParam(), *c);
+    for (const plan::Candidate& candidate : plans.candidates()) {
+      EXPECT_EQ(candidate.report.feasible, candidate.report.peak_memory_bytes <= limit);
+      EXPECT_EQ(candidate.report.feasible, candidate.report.why_not.empty());
+    }
+    if (limit == 10) {
+      EXPECT_FALSE(plans.feasible());
+    }
+    if (limit == 100000) {
+      EXPECT_TRUE(plans.feasible());
+    }
+  }
+}
+
+TEST_P(EveryPartitioner, OneThatSearchesIsNeverWorseThanTheBaselines) {
+  if ((GetParam().capabilities & kBaseline) != 0) return;  // they are what the others are held against
+  for (const int graph : {0, 1, 2}) {
+    for (const std::int64_t m : {1, 4, 8}) {
+      const auto c =
+          make_case(graph == 0 ? chain(9) : graph == 1 ? ladder(5) : branches(), {1, 1, 1, 1}, 8, m);
+      const plan::Objective objective = c->problem.objective;
+      const double ours = run(GetParam(), *c).best(objective).report.iteration_time_s;
+      for (const Entry& other : registry()) {
+        if ((other.capabilities & kBaseline) == 0) continue;
+        const plan::PlanSet theirs = run(other, *c);
+        EXPECT_LE(ours, theirs.best(objective).report.iteration_time_s * (1 + 1e-3))
+            << c->graph.name() << " m " << m << " against " << other.name;
+      }
+    }
+  }
+}
+
+TEST_P(EveryPartitioner, JoinsDoNotMultiplyPaths) {
+  const auto c = make_case(ladder(40), {1, 1, 1, 1}, 8, 4);  // 2^40 paths
+  EXPECT_TRUE(run(GetParam(), *c).feasible());
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPartitioner, testing::ValuesIn(registry()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace millrace::partitioners
