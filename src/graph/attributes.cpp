@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Attribute>> kTypeNames{"boolean", "integer", "real", "text",
-                                                                                "list of integers"};
+                                                                                  "list of integers"};
 
 const Attribute& find(const Attributes& attributes, std::string_view name) {
   const auto found = attributes.all().find(name);

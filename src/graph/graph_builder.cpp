@@ -19,8 +19,8 @@ void check_name(std::string_view what, std::string_view name) {
     return static_cast<unsigned char>(c) <= ' ' || c == '*' || c == '?' || c == '\x7f';
   });
   if (name.empty() || !clean) {
-    throw InvalidInput(fmt::format("{} name: found '{}', allowed: one or more characters without white space, '*' and '?'",
-                                   what, name));
+    throw InvalidInput(fmt::format(
+        "{} name: found '{}', allowed: one or more characters without white space, '*' and '?'", what, name));
   }
 }
 
@@ -114,7 +114,8 @@ TensorId GraphBuilder::label(std::string name, TensorShape shape) {
 std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const OpSchema& schema) const {
   const auto count = static_cast<std::int64_t>(spec.inputs.size());
   if (count < schema.minimum_inputs || count > schema.maximum_inputs) {
-    const std::string allowed = schema.minimum_inputs == schema.maximum_inputs ? fmt::format("{}", schema.minimum_inputs)
+    const std::string allowed = schema.minimum_inputs == schema.maximum_inputs
+                                    ? fmt::format("{}", schema.minimum_inputs)
                                 : schema.maximum_inputs == std::numeric_limits<int>::max()
                                     ? fmt::format("at least {}", schema.minimum_inputs)
                                     : fmt::format("{} to {}", schema.minimum_inputs, schema.maximum_inputs);
@@ -128,14 +129,15 @@ std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const Op
     }
     const Tensor& tensor = graph_.tensor(id);
     if (tensor.role == Role::parameter || tensor.role == Role::buffer) {
-      throw InvalidInput(fmt::format("input {}: found parameter or buffer '{}', allowed: data and outputs of operators", i,
-                                     tensor.name));
+      throw InvalidInput(fmt::format("input {}: found parameter or buffer '{}', allowed: data and outputs of operators",
+                                     i, tensor.name));
     }
     if (tensor.role == Role::label && !schema.is_loss) {
       throw InvalidInput(fmt::format("input {}: found label '{}', which only a loss may read", i, tensor.name));
     }
     if (schema.is_loss && tensor.shape.element == ElementType::index && tensor.role != Role::label) {
-      throw InvalidInput(fmt::format("input {}: found indices '{}' that are no label, allowed: a label", i, tensor.name));
+      throw InvalidInput(
+          fmt::format("input {}: found indices '{}' that are no label, allowed: a label", i, tensor.name));
     }
     shapes.push_back(tensor.shape);
   }
@@ -159,7 +161,8 @@ void GraphBuilder::add_parameters(const OpSpec& spec, const std::vector<OwnedTen
       continue;
     }
     if (static_cast<std::size_t>(shared) >= graph_.tensors_.size() || graph_.tensor(shared).role != Role::parameter) {
-      throw InvalidInput(fmt::format("shared {}: found tensor number {}, allowed: a parameter", owned[i].suffix, shared));
+      throw InvalidInput(
+          fmt::format("shared {}: found tensor number {}, allowed: a parameter", owned[i].suffix, shared));
     }
     const Tensor& tensor = graph_.tensor(shared);
     if (tensor.shape.dims != owned[i].dims) {

@@ -28,7 +28,8 @@ class GraphBuilder {
   TensorId label(std::string name, TensorShape shape);
 
   /// Adds the operator and its parameters, buffers and outputs; returns its first output.
-  /// \throws InvalidInput  unknown kind or attribute, shapes that do not fit, a name used twice: each names the operator.
+  /// \throws InvalidInput  unknown kind or attribute, shapes that do not fit, a name used twice: each names the
+  /// operator.
   TensorId add(OpSpec spec);
 
   TensorId find_tensor(std::string_view name) const;

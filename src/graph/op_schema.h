@@ -60,8 +60,8 @@ struct Saved {
   std::vector<int> inputs{};
   std::vector<int> outputs{};
   std::vector<int> parameters{};
-  std::int64_t extra_reals_per_sample = 0;       ///< kept from forward (row means, arg-max positions, …)
-  std::int64_t extra_reals_per_micro_batch = 0;  ///< kept once for all rows (batch statistics)
+  std::int64_t extra_reals_per_sample = 0;            ///< kept from forward (row means, arg-max positions, …)
+  std::int64_t extra_reals_per_micro_batch = 0;       ///< kept once for all rows (batch statistics)
   bool input_gradient_needs_only_parameters = false;  ///< backward-input reads no saved activation (linear, conv)
 };
 

@@ -12,9 +12,9 @@ namespace millrace {
 struct StageGraph {
   const Graph* graph = nullptr;
   std::vector<OpId> ops;
-  std::vector<TensorId> inputs;            ///< activations from outside, graph inputs and labels that its operators read
-  std::vector<TensorId> outputs;           ///< its activations that operators outside read, and the loss operator's outputs
-  std::vector<TensorId> parameters;        ///< that its operators use; tied tensors once
+  std::vector<TensorId> inputs;      ///< activations from outside, graph inputs and labels that its operators read
+  std::vector<TensorId> outputs;     ///< its activations that operators outside read, and the loss operator's outputs
+  std::vector<TensorId> parameters;  ///< that its operators use; tied tensors once
   std::vector<TensorId> buffers;
   std::vector<TensorId> gradient_inputs;   ///< those of `inputs` that a gradient goes back to (activations)
   std::vector<TensorId> gradient_outputs;  ///< those of `outputs` that a gradient comes back for (read outside)

@@ -84,8 +84,8 @@ Entry small_resnet() {
   options.push_back({"blocks", "residual blocks of each layer", IntegerList{1, 1000}, "[1, 1]"});
   options.push_back(positive("width", "channels of the first layer; they double from layer to layer", "8", 1, 65536));
   options.push_back({"bottleneck", "blocks of 1x1, 3x3, 1x1 convolutions, instead of two 3x3", Boolean{}, "false"});
-  options.push_back({"stem", "small: one 3x3 convolution; imagenet: 7x7 and a max-pool", OneOf{{"small", "imagenet"}},
-                     "small"});
+  options.push_back(
+      {"stem", "small: one 3x3 convolution; imagenet: 7x7 and a max-pool", OneOf{{"small", "imagenet"}}, "small"});
   return {"resnet", "residual network of any size, for small images by default", std::move(options),
           [](const Values& v) {
             return make_resnet("resnet", {.blocks = v.integers("blocks"),

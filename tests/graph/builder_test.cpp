@@ -46,7 +46,8 @@ TEST_F(Builder, FillsInDefaults) {
 
 TEST_F(Builder, RefusesNames) {
   linear("fc", {x_}, 3);
-  EXPECT_EQ(refusal([&] { linear("fc", {x_}, 3); }), "operator 'fc' (linear): the name is used twice; names must differ");
+  EXPECT_EQ(refusal([&] { linear("fc", {x_}, 3); }),
+            "operator 'fc' (linear): the name is used twice; names must differ");
   EXPECT_THAT(refusal([&] { linear("", {x_}, 3); }), HasSubstr("operator name: found ''"));
   EXPECT_THAT(refusal([&] { linear("a b", {x_}, 3); }), HasSubstr("without white space"));
   EXPECT_THAT(refusal([&] { linear("fc*", {x_}, 3); }), HasSubstr("'*'"));
@@ -65,11 +66,16 @@ TEST_F(Builder, RefusesOperandsThatDoNotExistOrAreNoData) {
 TEST_F(Builder, RefusesLabelsOutsideALossAndTwoLosses) {
   const TensorId label = builder_.label("y", {.dims = {4}});
   const TensorId tokens = builder_.input("t", {.dims = {}, .element = ElementType::index});
-  EXPECT_THAT(refusal([&] { linear("a", {label}, 3); }), HasSubstr("input 0: found label 'y', which only a loss may read"));
-  EXPECT_THAT(refusal([&] { builder_.add({.name = "l", .kind = "cross_entropy", .inputs = {x_, tokens}}); }),
+  EXPECT_THAT(refusal([&] { linear("a", {label}, 3); }),
+              HasSubstr("input 0: found label 'y', which only a loss may read"));
+  EXPECT_THAT(refusal([&] {
+                builder_.add({.name = "l", .kind = "cross_entropy", .inputs = {x_, tokens}});
+              }),
               HasSubstr("input 1: found indices 't' that are no label"));
   builder_.add({.name = "loss", .kind = "mean_squared_error", .inputs = {x_, label}});
-  EXPECT_EQ(refusal([&] { builder_.add({.name = "l", .kind = "mean_squared_error", .inputs = {x_, label}}); }),
+  EXPECT_EQ(refusal([&] {
+              builder_.add({.name = "l", .kind = "mean_squared_error", .inputs = {x_, label}});
+            }),
             "operator 'l' (mean_squared_error): found a second loss beside 'loss', allowed: one");
 }
 
@@ -97,7 +103,9 @@ TEST_F(Builder, RefusesSizesThatDoNotCount) {
   EXPECT_THAT(refusal([&] { linear("wide", {x_}, std::int64_t{1} << 62); }), HasSubstr("2^41"));
 }
 
-TEST_F(Builder, NeedsAnOperator) { EXPECT_THAT(refusal([&] { builder_.build(); }), HasSubstr("no operators")); }
+TEST_F(Builder, NeedsAnOperator) {
+  EXPECT_THAT(refusal([&] { builder_.build(); }), HasSubstr("no operators"));
+}
 
 }  // namespace
 }  // namespace millrace

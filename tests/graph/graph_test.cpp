@@ -89,7 +89,8 @@ TEST(Graph, HundredThousandOperatorsBuildAndScan) {
   GraphBuilder builder("long");
   TensorId x = builder.input("x", {.dims = {8}});
   for (int i = 0; i < kOperators; i += 2) {
-    x = builder.add({.name = "fc" + std::to_string(i), .kind = "linear", .inputs = {x}, .attributes = {{"out_features", 8}}});
+    x = builder.add(
+        {.name = "fc" + std::to_string(i), .kind = "linear", .inputs = {x}, .attributes = {{"out_features", 8}}});
     x = builder.add({.name = "relu" + std::to_string(i), .kind = "relu", .inputs = {x}});
   }
   const Graph graph = builder.build();

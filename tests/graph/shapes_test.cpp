@@ -57,8 +57,8 @@ TEST(Shapes, OutputsAreRealAndBatchedAndNamed) {
 }
 
 TEST(Parameters, OfConvolutionAndNorm) {
-  const Attributes attributes{{"out_channels", 8}, {"kernel", List{3, 5}}, {"stride", List{1, 1}},
-                              {"padding", List{0, 0}}, {"bias", true}};
+  const Attributes attributes{
+      {"out_channels", 8}, {"kernel", List{3, 5}}, {"stride", List{1, 1}}, {"padding", List{0, 0}}, {"bias", true}};
   const std::vector<TensorShape> image{{.dims = {4, 9, 9}}};
   const Inference conv = op_schema("conv2d").infer(attributes, image);
   ASSERT_EQ(conv.parameters.size(), 2U);

@@ -10,7 +10,8 @@ inline Graph skip_graph() {
   GraphBuilder builder("skip");
   const TensorId x = builder.input("input", {.dims = {4}});
   const TensorId labels = builder.label("labels", {.dims = {}, .element = ElementType::index});
-  const TensorId first = builder.add({.name = "fc1", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", 3}}});
+  const TensorId first =
+      builder.add({.name = "fc1", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", 3}}});
   const TensorId active = builder.add({.name = "relu", .kind = "relu", .inputs = {first}});
   const TensorId second =
       builder.add({.name = "fc2", .kind = "linear", .inputs = {active}, .attributes = {{"out_features", 3}}});

@@ -16,18 +16,14 @@ TEST_P(ParameterCount, IsTheLiteratures) {
   EXPECT_EQ(make(name).parameter_count(), count) << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ParameterCount,
-                         testing::Values(std::tuple{"mlp", std::int64_t{784 * 512 + 512 + 512 * 512 + 512 + 5130}},
-                                         std::tuple{"lenet", std::int64_t{431'080}},
-                                         std::tuple{"vgg11", std::int64_t{132'863'336}},
-                                         std::tuple{"vgg16", std::int64_t{138'357'544}},
-                                         std::tuple{"vgg19", std::int64_t{143'667'240}},
-                                         std::tuple{"resnet18", std::int64_t{11'689'512}},
-                                         std::tuple{"resnet34", std::int64_t{21'797'672}},
-                                         std::tuple{"resnet50", std::int64_t{25'557'032}},
-                                         std::tuple{"resnet101", std::int64_t{44'549'160}},
-                                         std::tuple{"resnet152", std::int64_t{60'192'808}},
-                                         std::tuple{"gpt", std::int64_t{124'439'808}}));
+INSTANTIATE_TEST_SUITE_P(
+    Models, ParameterCount,
+    testing::Values(std::tuple{"mlp", std::int64_t{784 * 512 + 512 + 512 * 512 + 512 + 5130}},
+                    std::tuple{"lenet", std::int64_t{431'080}}, std::tuple{"vgg11", std::int64_t{132'863'336}},
+                    std::tuple{"vgg16", std::int64_t{138'357'544}}, std::tuple{"vgg19", std::int64_t{143'667'240}},
+                    std::tuple{"resnet18", std::int64_t{11'689'512}}, std::tuple{"resnet34", std::int64_t{21'797'672}},
+                    std::tuple{"resnet50", std::int64_t{25'557'032}}, std::tuple{"resnet101", std::int64_t{44'549'160}},
+                    std::tuple{"resnet152", std::int64_t{60'192'808}}, std::tuple{"gpt", std::int64_t{124'439'808}}));
 
 TEST(ParameterCount, UntiedHeadAddsItsWeight) {
   EXPECT_EQ(make("gpt", {{"tied", "false"}}).parameter_count(), 124'439'808 + 50'257 * 768);

@@ -35,8 +35,9 @@ TEST(Names, Mlp) {
 
 TEST(Names, ResnetAsTorchvision) {
   const Graph graph = make("resnet50");
-  EXPECT_THAT(op_names(graph), IsSupersetOf({"conv1", "bn1", "relu", "maxpool", "layer1.0.conv3", "layer1.0.downsample.0",
-                                             "layer1.0.downsample.1", "layer4.2.bn3", "avgpool", "fc", "loss"}));
+  EXPECT_THAT(op_names(graph),
+              IsSupersetOf({"conv1", "bn1", "relu", "maxpool", "layer1.0.conv3", "layer1.0.downsample.0",
+                            "layer1.0.downsample.1", "layer4.2.bn3", "avgpool", "fc", "loss"}));
   EXPECT_EQ(graph.find_op("layer1.1.downsample.0"), -1);
   // The stride of a bottleneck is in its 3x3 convolution.
   EXPECT_EQ(graph.op(graph.find_op("layer2.0.conv1")).attributes.integers("stride"), (std::vector<std::int64_t>{1, 1}));

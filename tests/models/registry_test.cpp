@@ -38,7 +38,8 @@ TEST_P(EveryModel, BuildsFromItsDefaultsAndEndsInTheLoss) {
 TEST_P(EveryModel, LeavesNoOutputUnread) {
   const Graph graph = make(GetParam());
   for (OpId id = 0; id < graph.loss(); ++id) {
-    for (const TensorId output : graph.op(id).outputs) EXPECT_FALSE(graph.consumers(output).empty()) << graph.op(id).name;
+    for (const TensorId output : graph.op(id).outputs)
+      EXPECT_FALSE(graph.consumers(output).empty()) << graph.op(id).name;
   }
 }
 
@@ -52,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryModel, testing::ValuesIn(names()),
                          [](const testing::TestParamInfo<std::string>& row) { return row.param; });
 
 TEST(Options, SmallNetworksForTests) {
-  const Graph resnet = make("resnet", {{"blocks", "[1, 2, 1]"}, {"bottleneck", "true"}, {"image", "32"}, {"channels", "3"}});
+  const Graph resnet =
+      make("resnet", {{"blocks", "[1, 2, 1]"}, {"bottleneck", "true"}, {"image", "32"}, {"channels", "3"}});
   EXPECT_EQ(resnet.tensor(resnet.find_tensor("layer3.0.relu3.output")).shape.dims, (Dims{128, 8, 8}));
   const Graph deep_stem = make("resnet", {{"stem", "imagenet"}, {"image", "32"}});
   EXPECT_EQ(deep_stem.tensor(deep_stem.find_tensor("maxpool.output")).shape.dims, (Dims{8, 8, 8}));

@@ -17,9 +17,10 @@ Inference infer(const Attributes& attributes, std::span<const TensorShape> input
     wanted[rank - 1] = transposed ? a[rank - 1] : b[rank - 1];
   }
   if (b != wanted) {
-    refuse_input(1, inputs[1],
-                 (transposed ? "leading dimensions and last of input 0 " : "leading dimensions of input 0, then its last ") +
-                     format(a));
+    refuse_input(
+        1, inputs[1],
+        (transposed ? "leading dimensions and last of input 0 " : "leading dimensions of input 0, then its last ") +
+            format(a));
   }
   Dims dims = a;
   dims.back() = b[transposed ? rank - 2 : rank - 1];

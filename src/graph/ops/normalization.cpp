@@ -1,4 +1,5 @@
-// batch_norm over the samples of a micro-batch (and positions) and layer_norm over the last axis, both scaled and shifted.
+// batch_norm over the samples of a micro-batch (and positions) and layer_norm over the last axis, both scaled and
+// shifted.
 #include <fmt/format.h>
 
 #include "graph/ops/ops.h"
