@@ -1,0 +1,34 @@
+// The makers of this device's kernels, one for each operator kind.
+#pragma once
+
+#include <memory>
+
+#include "kernels/onednn/layouts.h"
+#include "kernels/onednn/site.h"
+
+namespace millrace::kernels::onednn {
+
+std::unique_ptr<OpKernel> make_add(const Site& site);
+std::unique_ptr<OpKernel> make_attention(const Site& site);
+std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
+std::unique_ptr<OpKernel> make_batch_norm(const Site& site);
+std::unique_ptr<OpKernel> make_concat(const Site& site);
+/// Reads and writes each tensor in the layout that `layouts` gives it; adds the bytes of its packed weights to `held`.
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, std::int64_t& held);
+std::unique_ptr<OpKernel> make_copy(const Site& site);  ///< reshape and flatten
+std::unique_ptr<OpKernel> make_cross_entropy(const Site& site);
+std::unique_ptr<OpKernel> make_dropout(const Site& site);
+std::unique_ptr<OpKernel> make_embedding(const Site& site);
+std::unique_ptr<OpKernel> make_gelu(const Site& site);
+std::unique_ptr<OpKernel> make_global_average_pool(const Site& site);
+std::unique_ptr<OpKernel> make_layer_norm(const Site& site);
+std::unique_ptr<OpKernel> make_linear(const Site& site);
+std::unique_ptr<OpKernel> make_mean_squared_error(const Site& site);
+std::unique_ptr<OpKernel> make_multiply(const Site& site);
+std::unique_ptr<OpKernel> make_pool(const Site& site);  ///< maximum and average
+std::unique_ptr<OpKernel> make_position_embedding(const Site& site);
+std::unique_ptr<OpKernel> make_relu(const Site& site);
+std::unique_ptr<OpKernel> make_softmax(const Site& site);
+std::unique_ptr<OpKernel> make_transpose(const Site& site);
+
+}  // namespace millrace::kernels::onednn

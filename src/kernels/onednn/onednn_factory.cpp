@@ -1,0 +1,81 @@
+#include "kernels/onednn/onednn_factory.h"
+
+#include <string_view>
+
+#include <omp.h>
+
+#include "kernels/onednn/layout_adapter.h"
+#include "kernels/onednn/makers.h"
+#include "kernels/onednn/parallel.h"
+#include "kernels/onednn/row_loops.h"
+#include "kernels/reference/reference_kernels.h"
+
+namespace millrace::kernels::onednn {
+namespace {
+
+struct Kind {
+  std::string_view name;
+  std::unique_ptr<OpKernel> (*make)(const Site&);
+};
+
+constexpr Kind kKinds[] = {
+    {"add", make_add},
+    {"attention", make_attention},
+    {"avg_pool", make_pool},
+    {"batch_matmul", make_batch_matmul},
+    {"batch_norm", make_batch_norm},
+    {"concat", make_concat},
+    {"cross_entropy", make_cross_entropy},
+    {"dropout", make_dropout},
+    {"embedding", make_embedding},
+    {"flatten", make_copy},
+    {"gelu", make_gelu},
+    {"global_average_pool", make_global_average_pool},
+    {"layer_norm", make_layer_norm},
+    {"linear", make_linear},
+    {"max_pool", make_pool},
+    {"mean_squared_error", make_mean_squared_error},
+    {"multiply", make_multiply},
+    {"position_embedding", make_position_embedding},
+    {"relu", make_relu},
+    {"reshape", make_copy},
+    {"softmax", make_softmax},
+    {"transpose", make_transpose},
+};
+
+}  // namespace
+
+OnednnFactory::OnednnFactory(const StageGraph& stage, const StageParameters& parameters, const CompileOptions& options)
+    : graph_(*stage.graph),
+      parameters_(parameters),
+      options_(options),
+      threads_(omp_get_max_threads()),
+      layouts_(stage, options.rows, engine_) {}
+
+std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
+  const Operator& op = graph_.op(id);
+  const Site site{graph_,   op,      options_.rows, options_.training,         options_.seed,
+                  threads_, engine_, parameters_,   layouts_.working_block(op)};
+  if (op.schema->name == "conv2d") {
+    return make_conv2d(site, layouts_, held_bytes_);
+  }
+  for (const Kind& kind : kKinds) {
+    if (kind.name != op.schema->name) continue;
+    return adapt_layouts(kind.make(site), op, layouts_, site.block, engine_);
+  }
+  return make_reference_kernel(graph_, id, options_.rows, Precision::fp32, options_.training, options_.seed);
+}
+
+std::int64_t OnednnFactory::tensor_bytes(TensorId tensor) const {
+  // Blocks are whole, so both layouts have the same bytes; indices and reals both take four.
+  return options_.rows * graph_.tensor(tensor).shape.elements_per_sample() * kFloatBytes;
+}
+
+void OnednnFactory::add(TensorId tensor, void* destination, const void* source) const {
+  float* to = static_cast<float*>(destination);
+  const float* from = static_cast<const float*>(source);
+  parallel_elements(threads_, tensor_bytes(tensor) / kFloatBytes,
+                    [=](std::int64_t begin, std::int64_t end) { row_add(to + begin, from + begin, end - begin); });
+}
+
+}  // namespace millrace::kernels::onednn

@@ -1,0 +1,114 @@
+#include "kernels/onednn/row_loops.h"
+
+#include <algorithm>
+
+#include "kernels/onednn/parallel.h"
+#include "kernels/onednn/vector_math.h"
+
+namespace millrace::kernels::onednn {
+namespace {
+
+constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kColumns = 64;    // of one task of a column sum
+constexpr std::int64_t kRowBlock = 128;  // rows summed before they join the total, which keeps rounding small
+
+// Sixteen partial sums in a fixed order: the same result for every vector width but for fused multiply-adds.
+template <class Term>
+MILLRACE_INLINE float lane_sum(std::int64_t n, Term term) {
+  float lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] += term(i + l);
+  }
+  for (std::int64_t l = 0; i < n; ++i, ++l) lanes[l] += term(i);
+  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::int64_t l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+  }
+  return lanes[0];
+}
+
+MILLRACE_VECTOR_CLONES float sum_loop(const float* x, std::int64_t n) {
+  return lane_sum(n, [=](std::int64_t i) { return x[i]; });
+}
+
+MILLRACE_VECTOR_CLONES float dot_loop(const float* x, const float* y, std::int64_t n) {
+  return lane_sum(n, [=](std::int64_t i) { return x[i] * y[i]; });
+}
+
+MILLRACE_VECTOR_CLONES float squares_loop(const float* x, float mean, std::int64_t n) {
+  return lane_sum(n, [=](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
+}
+
+MILLRACE_VECTOR_CLONES float max_loop(const float* x, std::int64_t n) {
+  float lanes[kLanes];
+  for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  float result = lanes[0];
+  for (std::int64_t l = 1; l < kLanes; ++l) result = std::max(result, lanes[l]);
+  for (; i < n; ++i) result = std::max(result, x[i]);
+  return result;
+}
+
+MILLRACE_VECTOR_CLONES void exp_loop(const float* x, float shift, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = vector_exp(x[i] - shift);
+}
+
+MILLRACE_VECTOR_CLONES void scale_loop(float* x, float factor, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+MILLRACE_VECTOR_CLONES void add_loop(float* x, const float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] += y[i];
+}
+
+MILLRACE_VECTOR_CLONES void sum_of_loop(const float* x, const float* y, float* z, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
+}
+
+MILLRACE_VECTOR_CLONES void product_loop(const float* x, const float* y, float* z, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) z[i] = x[i] * y[i];
+}
+
+MILLRACE_VECTOR_CLONES void softmax_gradient_loop(const float* p, const float* x, float shift, float factor, float* z,
+                                                  std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) z[i] = p[i] * (x[i] - shift) * factor;
+}
+
+}  // namespace
+
+float row_sum(const float* x, std::int64_t n) { return sum_loop(x, n); }
+float row_max(const float* x, std::int64_t n) { return max_loop(x, n); }
+float row_dot(const float* x, const float* y, std::int64_t n) { return dot_loop(x, y, n); }
+float row_squares(const float* x, float mean, std::int64_t n) { return squares_loop(x, mean, n); }
+
+float row_exp(const float* x, float shift, float* y, std::int64_t n) {
+  exp_loop(x, shift, y, n);
+  return sum_loop(y, n);
+}
+
+void row_scale(float* x, float factor, std::int64_t n) { scale_loop(x, factor, n); }
+void row_add(float* x, const float* y, std::int64_t n) { add_loop(x, y, n); }
+void row_sum_of(const float* x, const float* y, float* z, std::int64_t n) { sum_of_loop(x, y, z, n); }
+void row_product(const float* x, const float* y, float* z, std::int64_t n) { product_loop(x, y, z, n); }
+
+void row_softmax_gradient(const float* p, const float* x, float shift, float factor, float* z, std::int64_t n) {
+  softmax_gradient_loop(p, x, shift, factor, z, n);
+}
+
+void add_column_sums(int threads, const float* x, std::int64_t rows, std::int64_t columns, float* totals) {
+  parallel_chunks(threads, columns, kColumns, rows * columns, [=](std::int64_t begin, std::int64_t end) {
+    float block[kColumns];
+    for (std::int64_t first = 0; first < rows; first += kRowBlock) {
+      std::fill(block, block + (end - begin), 0.0F);
+      for (std::int64_t r = first; r < std::min(rows, first + kRowBlock); ++r) {
+        add_loop(block, x + r * columns + begin, end - begin);
+      }
+      add_loop(totals + begin, block, end - begin);
+    }
+  });
+}
+
+}  // namespace millrace::kernels::onednn

@@ -1,0 +1,24 @@
+# The oneDNN device: its sources, relative to src/kernels.
+set(ONEDNN_SOURCES
+  onednn/attention.cpp
+  onednn/batch_matmul.cpp
+  onednn/batch_norm.cpp
+  onednn/conv2d.cpp
+  onednn/convolution_shape.cpp
+  onednn/dnnl_api.cpp
+  onednn/dropout.cpp
+  onednn/elementwise.cpp
+  onednn/embedding.cpp
+  onednn/layer_norm.cpp
+  onednn/layout_adapter.cpp
+  onednn/layouts.cpp
+  onednn/linear.cpp
+  onednn/losses.cpp
+  onednn/movement.cpp
+  onednn/onednn_device.cpp
+  onednn/onednn_factory.cpp
+  onednn/pool.cpp
+  onednn/row_loops.cpp
+  onednn/softmax.cpp)
+# Square roots and comparisons vectorise only where no one asks for errno or traps; nothing here does.
+set_source_files_properties(${ONEDNN_SOURCES} PROPERTIES COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")

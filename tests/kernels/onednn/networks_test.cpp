@@ -1,0 +1,179 @@
+// Whole networks and parts of them on the oneDNN device against the reference in double precision.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <omp.h>
+
+#include "graph/graph_builder.h"
+#include "kernels/onednn/onednn_device.h"
+#include "kernels/reference/reference_device.h"
+#include "models/families.h"
+#include "tests/kernels/onednn/relative_error.h"
+#include "tests/kernels/onednn/stage_run.h"
+
+namespace millrace::kernels::testing {
+namespace {
+
+// Roundings add up over some dozen layers.
+constexpr double kForward = 1e-5;
+constexpr double kBackward = 1e-4;
+
+Graph small_resnet(bool bottleneck) {
+  models::ResnetOptions options;
+  options.blocks = {1, 1};
+  options.width = 16;
+  options.bottleneck = bottleneck;
+  options.small_stem = !bottleneck;
+  options.classes = 10;
+  options.image = bottleneck ? 32 : 12;
+  return models::make_resnet("resnet", options);
+}
+
+Graph small_gpt() {
+  models::GptOptions options;
+  options.layers = 2;
+  options.width = 32;
+  options.heads = 4;
+  options.sequence = 80;  // more than one block of attention rows
+  options.vocabulary = 50;
+  options.dropout = 0.1;
+  return models::make_gpt(options);
+}
+
+/// Branches of whole blocks that are joined, halves of blocks, and every pooling: the layouts' corner cases.
+Graph branches() {
+  using List = std::vector<std::int64_t>;
+  const auto conv = [](std::int64_t out, std::int64_t kernel, bool bias = true) {
+    return Attributes{{"out_channels", out},
+                      {"kernel", List{kernel, kernel}},
+                      {"padding", List{kernel / 2, kernel / 2}},
+                      {"bias", bias}};
+  };
+  const Attributes pool{{"kernel", List{3, 3}}, {"stride", List{1, 1}}, {"padding", List{1, 1}}};
+  GraphBuilder builder("branches");
+  const TensorId image = builder.input("input", {{3, 9, 7}});
+  const TensorId labels = builder.label("labels", {{}, ElementType::index});
+  const TensorId stem = builder.add({.name = "stem", .kind = "conv2d", .inputs = {image}, .attributes = conv(16, 3)});
+  const TensorId active = builder.add({.name = "active", .kind = "gelu", .inputs = {stem}});
+  // Without bias: the gradient of one before a batch norm is nothing but rounding.
+  const TensorId a = builder.add({.name = "a", .kind = "conv2d", .inputs = {active}, .attributes = conv(32, 1, false)});
+  const TensorId b = builder.add({.name = "b", .kind = "max_pool", .inputs = {active}, .attributes = pool});
+  const TensorId c = builder.add({.name = "c", .kind = "avg_pool", .inputs = {active}, .attributes = pool});
+  const TensorId whole =
+      builder.add({.name = "whole", .kind = "concat", .inputs = {a, b, c}, .attributes = {{"axis", std::int64_t{0}}}});
+  const TensorId norm = builder.add({.name = "norm", .kind = "batch_norm", .inputs = {whole}});
+  const TensorId odd = builder.add({.name = "odd", .kind = "conv2d", .inputs = {norm}, .attributes = conv(8, 3)});
+  const TensorId mixed = builder.add(
+      {.name = "mixed", .kind = "concat", .inputs = {odd, active}, .attributes = {{"axis", std::int64_t{0}}}});
+  const TensorId out = builder.add({.name = "out", .kind = "conv2d", .inputs = {mixed}, .attributes = conv(16, 3)});
+  const TensorId gate = builder.add({.name = "gate", .kind = "multiply", .inputs = {out, active}});
+  const TensorId mean = builder.add({.name = "mean", .kind = "global_average_pool", .inputs = {gate}});
+  builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {mean, labels}});
+  return builder.build();
+}
+
+void expect_near(const NamedValues& values, const NamedValues& expected, double tolerance) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (const auto& [name, list] : expected) EXPECT_LT(relative_error(values.at(name), list), tolerance) << name;
+}
+
+void expect_as_reference(const StageGraph& stage, const StageRunOptions& options) {
+  const StageRun run = run_stage(stage, *make_onednn_device(), Precision::fp32, options);
+  const StageRun expected = run_stage(stage, *make_reference_device(), Precision::fp64, options);
+  expect_near(run.outputs, expected.outputs, kForward);
+  expect_near(run.input_gradients, expected.input_gradients, kBackward);
+  expect_near(run.parameter_gradients, expected.parameter_gradients, kBackward);
+}
+
+TEST(OnednnNetworks, LenetInSeveralSlots) {
+  const Graph graph = models::make_lenet(10, 28, 1);
+  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 3});
+}
+
+TEST(OnednnNetworks, ResnetWithPaddingRows) {
+  const Graph graph = small_resnet(false);
+  expect_as_reference(whole_stage(graph), {.rows = 7, .valid_rows = 5});
+}
+
+TEST(OnednnNetworks, BottlenecksInHalves) {
+  const Graph graph = small_resnet(true);
+  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2, .split = true});
+}
+
+TEST(OnednnNetworks, ResnetCutAnywhereHasPlainBorders) {
+  const Graph graph = small_resnet(false);
+  for (OpId cut = 1; cut < graph.size(); ++cut) {
+    SCOPED_TRACE(graph.op(cut).name);
+    expect_as_reference(part_of(graph, cut, static_cast<OpId>(graph.size())), {.rows = 3, .valid_rows = 3});
+    expect_as_reference(part_of(graph, 0, cut), {.rows = 3, .valid_rows = 3});
+  }
+}
+
+TEST(OnednnNetworks, BranchesJoinWholeAndBrokenBlocks) {
+  const Graph graph = branches();
+  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2});
+}
+
+TEST(OnednnNetworks, Gpt) {
+  const Graph graph = small_gpt();
+  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 2, .slots = 2});
+}
+
+TEST(OnednnNetworks, ForwardWithoutTraining) {
+  for (const Graph& graph : {small_resnet(true), small_gpt()}) {
+    expect_as_reference(whole_stage(graph), {.rows = 1, .valid_rows = 1, .training = false});
+  }
+}
+
+TEST(OnednnNetworks, PackedWeightsFollowTheirValues) {
+  const Graph graph = models::make_lenet(10, 28, 1);
+  const auto device = make_onednn_device();
+  PreparedStage prepared(whole_stage(graph), *device, Precision::fp32, {.rows = 2, .valid_rows = 2});
+  const TensorId loss = graph.op(graph.loss()).outputs[0];
+  const auto losses = [&] {
+    prepared.forward(0);
+    return static_cast<const float*>(prepared.executable->output(0, loss))[0];
+  };
+  const float before = losses();
+  for (const TensorId id : prepared.parameters.order()) {
+    float* values = static_cast<float*>(prepared.parameters.value(id));
+    for (std::int64_t i = 0; i < prepared.parameters.elements(id); ++i) values[i] *= 1.5F;
+  }
+  EXPECT_GT(prepared.executable->bytes().workspace, 0);
+  prepared.parameters.values_changed();
+  const float changed = losses();
+  EXPECT_NE(changed, before);
+  PreparedStage fresh(whole_stage(graph), *device, Precision::fp32, {.rows = 2, .valid_rows = 2});
+  for (const TensorId id : prepared.parameters.order()) {
+    std::copy_n(static_cast<float*>(prepared.parameters.value(id)), prepared.parameters.elements(id),
+                static_cast<float*>(fresh.parameters.value(id)));
+  }
+  fresh.forward(0);
+  EXPECT_EQ(static_cast<const float*>(fresh.executable->output(0, loss))[0], changed);
+}
+
+TEST(OnednnNetworks, OwnLoopsDoNotDependOnTheNumberOfThreads) {
+  // All but the matrix products, whose sums oneDNN splits as it likes.
+  GraphBuilder builder("loops");
+  const TensorId image = builder.input("input", {{32, 24, 24}});
+  const TensorId norm = builder.add({.name = "norm", .kind = "batch_norm", .inputs = {image}});
+  const TensorId flat = builder.add({.name = "flat", .kind = "flatten", .inputs = {norm}});
+  const TensorId layer = builder.add({.name = "layer", .kind = "layer_norm", .inputs = {flat}});
+  const TensorId soft = builder.add({.name = "soft", .kind = "softmax", .inputs = {layer}});
+  const TensorId labels = builder.label("labels", {{}, ElementType::index});
+  builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {soft, labels}});
+  const Graph graph = builder.build();
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const StageRun one =
+      run_stage(whole_stage(graph), *make_onednn_device(), Precision::fp32, {.rows = 5, .valid_rows = 5});
+  omp_set_num_threads(3);
+  const StageRun three =
+      run_stage(whole_stage(graph), *make_onednn_device(), Precision::fp32, {.rows = 5, .valid_rows = 5});
+  omp_set_num_threads(before);
+  EXPECT_EQ(one.outputs, three.outputs);
+  EXPECT_EQ(one.parameter_gradients, three.parameter_gradients);
+}
+
+}  // namespace
+}  // namespace millrace::kernels::testing
