@@ -85,16 +85,22 @@ class Walk {
       const double score = choice_.score();
       choice_.consider(*cut);
       if (choice_.score() < score) best_bottleneck_ = cut->slowest;
-      if (prunes_ && cut->sum + steps_ * least_ >= choice_.score()) return;  // Σc only grows from here on
+      if (prunes_ && cut->sum + steps_ * least_ >= choice_.score()) {  // Σc only grows from here on
+        settled_ = settled_ || t == kNever;
+        return;
+      }
       const double reached = std::min(t, cut->slowest);
       t = step > 0 ? reached * (1 - step) : std::nextafter(reached, 0.0);
       if (prunes_ && steps_ > 0) t = std::min(t, (choice_.score() - least_sum_) / steps_);
     }
   }
   double best_bottleneck() const { return best_bottleneck_; }
+  /// The cut of least Σc cannot be beaten under any bottleneck.
+  bool settled() const { return settled_; }
 
  private:
   bool prunes_;
+  bool settled_ = false;
   double steps_;
   double least_;
   PipelineDp& dp_;
@@ -111,7 +117,7 @@ void search(const plan::Problem& problem, const PipelineModel& model, PipelineDp
   // Coarse to fine around the best bottleneck.
   constexpr double kCoarse = 0.1;
   walk.down(kNever, 0, kCoarse);
-  for (double step = kCoarse; choice.cut() && step > thinning;) {
+  for (double step = kCoarse; choice.cut() && !walk.settled() && step > thinning;) {
     const double centre = walk.best_bottleneck(), reach = step;
     step = std::max(thinning, step / 8);
     walk.down(centre * (1 + reach), centre * (1 - reach), step);
@@ -137,7 +143,9 @@ class Search {
         refuse(shape, plan::Refusal::more_stages_than_operators,
                fmt::format("{} stages of {} operators", *problem_.stages, problem_.graph->size()));
       } else {
+        best_.reset();
         for (const Order& order : orders) cut(order, shape);
+        if (best_) plans_.add(std::move(*best_));
       }
     }
     return std::move(plans_);
@@ -184,11 +192,16 @@ class Search {
       search(problem_, model, dp, choice, thinning_, steps <= kExactSteps, deadline_);
       if (!choice.cut()) break;
       plan::Candidate candidate = judged(choice.plan(*choice.cut()));
-      if (candidate.report.feasible) return plans_.add(std::move(candidate));
+      if (candidate.report.feasible) return keep(std::move(candidate));
       margin += excess(candidate.report);
     }
     if (late()) return refuse(shape, plan::Refusal::time_limit, "");
     unlimited(order, shape, table);
+  }
+
+  // Of the orders, the one with the best plan is kept.
+  void keep(plan::Candidate candidate) {
+    if (!best_ || plan::better(problem_.objective, candidate, *best_)) best_ = std::move(candidate);
   }
 
   plan::Candidate judged(Plan plan) {
@@ -241,6 +254,7 @@ class Search {
   plan::Evaluator& evaluate_;
   double thinning_;
   Deadline deadline_;
+  std::optional<plan::Candidate> best_;  // of the shape at hand
   plan::PlanSet plans_;
 };
 
