@@ -29,6 +29,13 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return checked(std::aligned_alloc(step, (bytes + step - 1) / step * step));
 }
 
+// The non-throwing ones too: a sanitizer brings its own, which do not fit the delete below.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++g_count;
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
+
+void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept { return ::operator new(bytes, tag); }
 void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return ::operator new(bytes, alignment); }
 
