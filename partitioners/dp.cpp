@@ -81,12 +81,11 @@ class Walk {
     while (t >= to) {
       const auto cut = dp_.solve(t, deadline_);
       if (!cut) return;
-      if (t == kNever) least_sum_ = cut->sum;
-      const double score = choice_.score();
+      const bool first = std::exchange(first_, false);
+      if (first) least_sum_ = cut->sum;
       choice_.consider(*cut);
-      if (choice_.score() < score) best_bottleneck_ = cut->slowest;
       if (prunes_ && cut->sum + steps_ * least_ >= choice_.score()) {  // Σc only grows from here on
-        settled_ = settled_ || t == kNever;
+        settled_ = first;
         return;
       }
       const double reached = std::min(t, cut->slowest);
@@ -94,31 +93,49 @@ class Walk {
       if (prunes_ && steps_ > 0) t = std::min(t, (choice_.score() - least_sum_) / steps_);
     }
   }
-  double best_bottleneck() const { return best_bottleneck_; }
   /// The cut of least Σc cannot be beaten under any bottleneck.
   bool settled() const { return settled_; }
 
  private:
   bool prunes_;
   bool settled_ = false;
+  bool first_ = true;
   double steps_;
   double least_;
   PipelineDp& dp_;
   Choice& choice_;
   Deadline deadline_;
   double least_sum_ = 0;
-  double best_bottleneck_ = kNever;
 };
+
+// A bottleneck above which no cut beats the one stage on all devices, which is offered first; Σc is at least max c, so
+// an iteration takes at least m times the bottleneck.
+double first_bottleneck(const plan::Problem& problem, const PipelineModel& model, PipelineDp& dp, Choice& choice) {
+  const auto whole = dp.one_stage();
+  if (!whole) return kNever;
+  choice.consider(*whole);
+  constexpr double kRounding = 1 + 1e-9;
+  switch (problem.objective) {
+    case plan::Objective::throughput:
+      return whole->iteration_time(model.traits(), model.micro_batches()) /
+             static_cast<double>(model.micro_batches()) * kRounding;
+    case plan::Objective::bottleneck: return whole->slowest * kRounding;
+    case plan::Objective::memory_efficiency:
+    case plan::Objective::communication: return kNever;
+  }
+  return kNever;
+}
 
 void search(const plan::Problem& problem, const PipelineModel& model, PipelineDp& dp, Choice& choice, double thinning,
             bool exact, Deadline deadline) {
   Walk walk(problem, model, dp, choice, deadline);
-  if (exact) return walk.down(kNever, 0, 0);
+  const double start = first_bottleneck(problem, model, dp, choice);
+  if (exact) return walk.down(start, 0, 0);
   // Coarse to fine around the best bottleneck.
   constexpr double kCoarse = 0.1;
-  walk.down(kNever, 0, kCoarse);
+  walk.down(start, 0, kCoarse);
   for (double step = kCoarse; choice.cut() && !walk.settled() && step > thinning;) {
-    const double centre = walk.best_bottleneck(), reach = step;
+    const double centre = choice.cut()->slowest, reach = step;
     step = std::max(thinning, step / 8);
     walk.down(centre * (1 + reach), centre * (1 - reach), step);
     if (thinning <= 0 && step < 1e-4) break;

@@ -31,6 +31,18 @@ PipelineDp::PipelineDp(const PipelineModel& model, std::optional<int> stages, do
       depth_(depth(model, stages)),
       states_(static_cast<std::size_t>(depth_) * static_cast<std::size_t>(model.devices() + 1) * model.items()) {}
 
+std::optional<PipelineCut> PipelineDp::one_stage() const {
+  const int devices = model_->devices();
+  const std::size_t items = model_->items();
+  if (stages_.value_or(1) != 1) return std::nullopt;
+  if (!model_->fits(0, devices, 0, items, model_->traits().live(model_->micro_batches(), 1), margin_)) {
+    return std::nullopt;
+  }
+  const StageCost cost = model_->cost(0, devices, 0, items);
+  return PipelineCut{{items}, {devices}, cost.total() + model_->reduction(0, devices, 0, items), cost.total(),
+                     cost.forward, cost.backward};
+}
+
 std::optional<PipelineCut> PipelineDp::solve(double bottleneck, Deadline deadline) {
   std::fill(states_.begin(), states_.end(), State{kNever, 0, 0, 0, 0});
   for (int devices = 1; devices <= model_->devices(); ++devices) {

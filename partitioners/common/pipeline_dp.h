@@ -38,6 +38,9 @@ class PipelineDp {
   /// States per item and device: how many numbers of later stages are told apart.
   static std::int64_t depth(const PipelineModel& model, std::optional<int> stages);
 
+  /// All items in one stage on all devices; none where that does not fit or another number of stages is asked for.
+  std::optional<PipelineCut> one_stage() const;
+
   /// The cut of least Σc + exposed reduction with c ≤ `bottleneck` in every stage; all devices are used. Exact where
   /// nothing is reduced; else each state keeps its best suffix. None: there is no such cut, or the deadline passed.
   std::optional<PipelineCut> solve(double bottleneck, Deadline deadline);
