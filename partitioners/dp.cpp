@@ -71,10 +71,12 @@ class Choice {
 // least Σc `least_sum`, a bottleneck t costs at least least_sum + (m−1) t.
 class Walk {
  public:
-  Walk(const plan::Problem& problem, const PipelineModel& model, PipelineDp& dp, Choice& choice, Deadline deadline)
+  /// Gains below the relative `slack` are not worth a step.
+  Walk(const plan::Problem& problem, const PipelineModel& model, PipelineDp& dp, Choice& choice, double slack,
+       Deadline deadline)
       : prunes_(problem.objective == plan::Objective::throughput && !model.traits().splits_bottleneck),
         steps_(static_cast<double>(model.micro_batches() - 1)),
-        least_(model.least_bottleneck()), dp_(dp), choice_(choice), deadline_(deadline) {}
+        least_(model.least_bottleneck()), slack_(slack), dp_(dp), choice_(choice), deadline_(deadline) {}
 
   void down(double from, double to, double step) {
     double t = from;
@@ -84,7 +86,7 @@ class Walk {
       const bool first = std::exchange(first_, false);
       if (first) least_sum_ = cut->sum;
       choice_.consider(*cut);
-      if (prunes_ && cut->sum + steps_ * least_ >= choice_.score()) {  // Σc only grows from here on
+      if (prunes_ && cut->sum + steps_ * least_ >= choice_.score() * (1 - slack_)) {  // Σc only grows from here on
         settled_ = first;
         return;
       }
@@ -102,6 +104,7 @@ class Walk {
   bool first_ = true;
   double steps_;
   double least_;
+  double slack_;
   PipelineDp& dp_;
   Choice& choice_;
   Deadline deadline_;
@@ -128,7 +131,7 @@ double first_bottleneck(const plan::Problem& problem, const PipelineModel& model
 
 void search(const plan::Problem& problem, const PipelineModel& model, PipelineDp& dp, Choice& choice, double thinning,
             bool exact, Deadline deadline) {
-  Walk walk(problem, model, dp, choice, deadline);
+  Walk walk(problem, model, dp, choice, exact ? 0.0 : thinning, deadline);
   const double start = first_bottleneck(problem, model, dp, choice);
   if (exact) return walk.down(start, 0, 0);
   // Coarse to fine around the best bottleneck.
