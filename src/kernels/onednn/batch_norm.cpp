@@ -107,6 +107,7 @@ class BatchNorm : public OpKernel {
       : threads_(site.threads),
         rows_(site.rows),
         channels_(site.input_dims()[0]),
+        padded_(padded(channels_, site.block)),
         places_(element_count(site.input_dims()) / channels_),
         epsilon_(site.op.attributes.real("epsilon")),
         training_(site.training),
@@ -222,9 +223,11 @@ class BatchNorm : public OpKernel {
   /// f(offset, vectors) for the elements of one group in one sample.
   template <class F>
   void visit(std::int64_t row, std::int64_t group, F&& f) const {
-    const std::int64_t sample = row * channels_ * places_;
+    const std::int64_t sample = row * padded_ * places_;
     if (!across_) {
-      f(sample + group * width_ * places_, Vectors{places_, width(group), width_});
+      // A block's channels that only fill it up stay zero: their scales are.
+      const std::int64_t lanes = std::min(width_, padded_ - group * width_);
+      f(sample + group * width_ * places_, Vectors{places_, lanes, width_});
       return;
     }
     const std::int64_t whole = places_ / kLanes;
@@ -283,7 +286,9 @@ class BatchNorm : public OpKernel {
   }
 
   int threads_;
-  std::int64_t rows_, channels_, places_;
+  std::int64_t rows_, channels_;
+  std::int64_t padded_;  // channels with those that fill up the last block
+  std::int64_t places_;
   double epsilon_;
   bool training_;
   bool across_;         // lanes are places of one channel

@@ -31,6 +31,10 @@ MemoryDesc any_desc(const memory::dims& dims);
 MemoryDesc strided_desc(const memory::dims& dims, const memory::dims& strides);
 /// [n, C, H, W] with channels in blocks of 8 or 16: nChw8c, nChw16c.
 MemoryDesc blocked_desc(const memory::dims& dims, int block);
+/// Channels with those that fill up the last block; `block` 0: plain.
+constexpr std::int64_t padded(std::int64_t channels, int block) {
+  return block == 0 ? channels : (channels + block - 1) / block * block;
+}
 /// 8 or 16 where `desc` is such a layout, else 0.
 int channel_block(const MemoryDesc& desc);
 

@@ -21,11 +21,14 @@ bool keeps_blocks(const Graph& graph, const Operator& op, int block) {
          });
 }
 
+/// The last block of the channels is padded with zeros: worth it up to twice the bytes.
+bool fills_blocks(std::int64_t channels, int block) { return padded(channels, block) <= 2 * channels; }
+
 /// The block that the first suitable convolution of the stage asks for its output; 0 without one.
 int preferred_block(const StageGraph& stage, std::int64_t rows, const Engine& engine) {
   for (const OpId id : stage.ops) {
     const Operator& op = stage.graph->op(id);
-    if (op.schema->name != "conv2d" || op.attributes.integer("out_channels") % 16 != 0) continue;
+    if (op.schema->name != "conv2d" || !fills_blocks(op.attributes.integer("out_channels"), 16)) continue;
     const ConvolutionShape shape = convolution_shape(*stage.graph, op, rows);
     return channel_block(
         make_convolution(engine, Pass::forward, shape, any_desc(shape.source), any_desc(shape.destination))
@@ -49,7 +52,7 @@ Layouts::Layouts(const StageGraph& stage, std::int64_t rows, const Engine& engin
   for (const OpId id : stage.ops) {
     const Operator& op = graph_->op(id);
     const TensorId result = op.outputs[0];
-    if (!is_image(result) || graph_->tensor(result).shape.dims[0] % block_ != 0) continue;
+    if (!is_image(result) || !fills_blocks(graph_->tensor(result).shape.dims[0], block_)) continue;
     if (!keeps_blocks(*graph_, op, block_) || contains(stage.outputs, result)) continue;
     const auto readers = graph_->consumers(result);
     blocked_[static_cast<std::size_t>(result)] = std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
@@ -69,6 +72,12 @@ int Layouts::working_block(const Operator& op) const {
   const bool any = std::any_of(op.inputs.begin(), op.inputs.end(), is_blocked) ||
                    std::any_of(op.outputs.begin(), op.outputs.end(), is_blocked);
   return any ? block_ : 0;
+}
+
+std::int64_t Layouts::elements(TensorId tensor) const {
+  const TensorShape& shape = graph_->tensor(tensor).shape;
+  if (block(tensor) == 0) return rows_ * shape.elements_per_sample();
+  return rows_ * padded(shape.dims[0], block_) * shape.dims[1] * shape.dims[2];
 }
 
 memory::dims Layouts::dims(TensorId tensor) const {

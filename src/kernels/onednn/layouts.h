@@ -9,8 +9,9 @@
 
 namespace millrace::kernels::onednn {
 
-/// An image [C, H, W] inside the stage is blocked where a convolution of the stage prefers it, its channels fill whole
-/// blocks, and its producer and all its readers compute on blocks as they are. Everything else is plain row-major.
+/// An image [C, H, W] inside the stage is blocked where a convolution of the stage prefers it, its channels nearly fill
+/// blocks (the rest of the last one is kept zero), and its producer and all its readers compute on blocks as they are.
+/// Everything else is plain row-major.
 class Layouts {
  public:
   Layouts(const StageGraph& stage, std::int64_t rows, const Engine& engine);
@@ -23,6 +24,8 @@ class Layouts {
   /// Whether `tensor` is an image that does not lie in blocks of `block` channels.
   bool differs(TensorId tensor, int block) const { return is_image(tensor) && this->block(tensor) != block; }
 
+  /// Elements of all rows, with the zeros that fill up blocks.
+  std::int64_t elements(TensorId tensor) const;
   /// [rows, dims…] of an activation.
   memory::dims dims(TensorId tensor) const;
   MemoryDesc desc(TensorId tensor) const { return desc(tensor, block(tensor)); }

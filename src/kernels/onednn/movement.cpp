@@ -95,30 +95,33 @@ class GlobalAveragePool : public OpKernel {
  public:
   explicit GlobalAveragePool(const Site& site)
       : threads_(site.threads),
+        channels_(site.input_dims()[0]),
         block_(site.block ? site.block : 1),
-        groups_(site.rows * site.input_dims()[0] / block_),
+        blocks_((channels_ + block_ - 1) / block_),
+        tasks_(site.rows * blocks_),
         places_(site.input_dims()[1] * site.input_dims()[2]) {}
 
   void forward(const OpCall& call) override {
-    parallel_tasks(threads_, groups_, groups_ * block_ * places_, [&](std::int64_t g, int) {
-      const float* x = input(call) + g * block_ * places_;
-      float* y = output(call) + g * block_;
+    parallel_tasks(threads_, tasks_, tasks_ * block_ * places_, [&](std::int64_t task, int) {
+      const float* x = input(call) + task * block_ * places_;
+      float* y = output(call) + plain(task);
       if (block_ == 1) {
         y[0] = row_sum(x, places_) / static_cast<float>(places_);
         return;
       }
-      std::fill_n(y, block_, 0.0F);
-      for (std::int64_t p = 0; p < places_; ++p) row_add(y, x + p * block_, block_);
-      for (std::int64_t l = 0; l < block_; ++l) y[l] /= static_cast<float>(places_);
+      std::fill_n(y, lanes(task), 0.0F);
+      for (std::int64_t p = 0; p < places_; ++p) row_add(y, x + p * block_, lanes(task));
+      for (std::int64_t l = 0; l < lanes(task); ++l) y[l] /= static_cast<float>(places_);
     });
   }
 
   void backward_input(const OpCall& call) override {
     if (!input_gradient(call)) return;
-    parallel_tasks(threads_, groups_, groups_ * block_ * places_, [&](std::int64_t g, int) {
-      const float* dy = output_gradient(call) + g * block_;
-      float* dx = input_gradient(call) + g * block_ * places_;
-      for (std::int64_t l = 0; l < block_; ++l) dx[l] = dy[l] / static_cast<float>(places_);
+    parallel_tasks(threads_, tasks_, tasks_ * block_ * places_, [&](std::int64_t task, int) {
+      const float* dy = output_gradient(call) + plain(task);
+      float* dx = input_gradient(call) + task * block_ * places_;
+      std::fill_n(dx, block_, 0.0F);
+      for (std::int64_t l = 0; l < lanes(task); ++l) dx[l] = dy[l] / static_cast<float>(places_);
       if (block_ == 1) {
         std::fill_n(dx, places_, dx[0]);
       } else {
@@ -128,8 +131,13 @@ class GlobalAveragePool : public OpKernel {
   }
 
  private:
+  /// First channel of a block of a sample, in the plain averages of all samples.
+  std::int64_t plain(std::int64_t task) const { return task / blocks_ * channels_ + task % blocks_ * block_; }
+  /// Channels of the block but for those that fill it up.
+  std::int64_t lanes(std::int64_t task) const { return std::min(block_, channels_ - task % blocks_ * block_); }
+
   int threads_;
-  std::int64_t block_, groups_, places_;
+  std::int64_t channels_, block_, blocks_, tasks_, places_;
 };
 
 }  // namespace

@@ -67,8 +67,7 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
 }
 
 std::int64_t OnednnFactory::tensor_bytes(TensorId tensor) const {
-  // Blocks are whole, so both layouts have the same bytes; indices and reals both take four.
-  return options_.rows * graph_.tensor(tensor).shape.elements_per_sample() * kFloatBytes;
+  return layouts_.elements(tensor) * kFloatBytes;  // indices take four bytes too
 }
 
 void OnednnFactory::add(TensorId tensor, void* destination, const void* source) const {

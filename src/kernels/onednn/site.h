@@ -25,9 +25,15 @@ struct Site {
 
   const Dims& input_dims(std::size_t i = 0) const { return graph.tensor(op.inputs[i]).shape.dims; }
   const Dims& output_dims(std::size_t i = 0) const { return graph.tensor(op.outputs[i]).shape.dims; }
-  /// Elements of all rows.
-  std::int64_t input_elements(std::size_t i = 0) const { return rows * element_count(input_dims(i)); }
-  std::int64_t output_elements(std::size_t i = 0) const { return rows * element_count(output_dims(i)); }
+  /// Elements of all rows, with the zeros that fill up blocks.
+  std::int64_t input_elements(std::size_t i = 0) const { return elements(input_dims(i)); }
+  std::int64_t output_elements(std::size_t i = 0) const { return elements(output_dims(i)); }
+
+ private:
+  std::int64_t elements(const Dims& dims) const {
+    if (block == 0) return rows * element_count(dims);
+    return rows * padded(dims[0], block) * dims[1] * dims[2];
+  }
 };
 
 inline const float* input(const OpCall& call, std::size_t i = 0) { return static_cast<const float*>(call.inputs[i]); }

@@ -19,20 +19,30 @@ bool in_dnnl(const void* caller) {
 
 void* allocate(std::size_t bytes, std::size_t alignment, const void* caller) {
   if (!in_dnnl(caller)) ++g_count;
-  void* memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+  return std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+}
+
+void* checked(void* memory) {
   if (!memory) throw std::bad_alloc();
   return memory;
 }
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return allocate(bytes, kAlignment, __builtin_return_address(0)); }
-void* operator new[](std::size_t bytes) { return allocate(bytes, kAlignment, __builtin_return_address(0)); }
+// All that the shared counting allocator replaces too, so that the linker never takes both.
+void* operator new(std::size_t bytes) { return checked(allocate(bytes, kAlignment, __builtin_return_address(0))); }
+void* operator new[](std::size_t bytes) { return checked(allocate(bytes, kAlignment, __builtin_return_address(0))); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return allocate(bytes, kAlignment, __builtin_return_address(0));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return allocate(bytes, kAlignment, __builtin_return_address(0));
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+  return checked(allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0)));
 }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+  return checked(allocate(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0)));
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

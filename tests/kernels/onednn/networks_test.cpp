@@ -72,6 +72,32 @@ Graph branches() {
   return builder.build();
 }
 
+/// Channels that do not fill their last block, through every kind that keeps blocks.
+Graph padded_blocks() {
+  using List = std::vector<std::int64_t>;
+  const auto conv = [](std::int64_t out) {
+    return Attributes{{"out_channels", out}, {"kernel", List{3, 3}}, {"padding", List{1, 1}}, {"bias", false}};
+  };
+  const Attributes pool{{"kernel", List{2, 2}}, {"stride", List{2, 2}}};
+  GraphBuilder builder("padded_blocks");
+  const TensorId image = builder.input("input", {{3, 8, 10}});
+  const TensorId labels = builder.label("labels", {{}, ElementType::index});
+  TensorId x = builder.add({.name = "a", .kind = "conv2d", .inputs = {image}, .attributes = conv(20)});
+  x = builder.add({.name = "a_norm", .kind = "batch_norm", .inputs = {x}});
+  x = builder.add({.name = "a_relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "a_pool", .kind = "max_pool", .inputs = {x}, .attributes = pool});
+  x = builder.add({.name = "b", .kind = "conv2d", .inputs = {x}, .attributes = conv(12)});
+  x = builder.add({.name = "b_norm", .kind = "batch_norm", .inputs = {x}});
+  const TensorId b = builder.add({.name = "b_gelu", .kind = "gelu", .inputs = {x}});
+  x = builder.add({.name = "c", .kind = "conv2d", .inputs = {b}, .attributes = conv(12)});
+  x = builder.add({.name = "sum", .kind = "add", .inputs = {x, b}});
+  x = builder.add({.name = "product", .kind = "multiply", .inputs = {x, b}});
+  x = builder.add({.name = "c_pool", .kind = "avg_pool", .inputs = {x}, .attributes = pool});
+  x = builder.add({.name = "mean", .kind = "global_average_pool", .inputs = {x}});
+  builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {x, labels}});
+  return builder.build();
+}
+
 void expect_near(const NamedValues& values, const NamedValues& expected, double tolerance) {
   ASSERT_EQ(values.size(), expected.size());
   for (const auto& [name, list] : expected) EXPECT_LT(relative_error(values.at(name), list), tolerance) << name;
@@ -112,6 +138,11 @@ TEST(OnednnNetworks, ResnetCutAnywhereHasPlainBorders) {
 TEST(OnednnNetworks, BranchesJoinWholeAndBrokenBlocks) {
   const Graph graph = branches();
   expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2});
+}
+
+TEST(OnednnNetworks, PaddedBlocks) {
+  const Graph graph = padded_blocks();
+  expect_as_reference(whole_stage(graph), {.rows = 5, .valid_rows = 4, .slots = 2});
 }
 
 TEST(OnednnNetworks, Gpt) {
