@@ -21,7 +21,7 @@ Seconds ring_all_reduce(Bytes amount, int devices, cluster::Link link) {
 }
 
 Seconds tree_all_reduce(Bytes amount, int devices, cluster::Link link) {
-  const int levels = std::bit_width(static_cast<unsigned>(devices - 1));
+  const auto levels = static_cast<double>(std::bit_width(static_cast<unsigned>(devices - 1)));
   return 2.0 * (amount / link.bandwidth) + 2.0 * levels * link.latency;
 }
 
