@@ -28,7 +28,9 @@ struct Arguments {
   bool trace = false;                ///< run: keep the instructions of the last iteration
   std::string svg;
   int iterations = 3;                ///< verify
-  std::int64_t limit = 0;            ///< data: samples per split; 0: all
+  std::int64_t train_limit = 0;      ///< data: samples of the split; 0: all
+  std::int64_t test_limit = 0;
+  std::string data_format;           ///< data: idx, cifar10 or text; empty: told by content
   std::string name;                  ///< data: the set's name
   double timeout_s = 10;             ///< doctor
 };

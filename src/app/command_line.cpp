@@ -1,5 +1,7 @@
 // The sub-commands and their options; the only file that sees the command line library.
+#include <algorithm>
 #include <iostream>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -92,7 +94,9 @@ void define(CLI::App& app, Arguments& arguments) {
   data->add_option("inputs", arguments.files, "files, or a folder that holds them")->required()->type_name("IN");
   data->add_option("-o,--output", arguments.output, "the data file")->required()->type_name("D.h5");
   data->add_option("--name", arguments.name, "name of the data set")->type_name("NAME");
-  data->add_option("--limit", arguments.limit, "samples per split, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
+  data->add_option("--format", arguments.data_format, "idx, cifar10 or text, instead of what the content tells")->type_name("FORMAT");
+  data->add_option("--train-limit", arguments.train_limit, "training images, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
+  data->add_option("--test-limit", arguments.test_limit, "test images, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
   data->add_flag("--quiet", arguments.quiet, "warnings and errors only");
 

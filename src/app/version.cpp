@@ -6,7 +6,6 @@
 #include <mpi.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "app/build_info.h"
 
 namespace millrace::app {
 namespace {

@@ -96,7 +96,7 @@ RunSettings settings(const std::string& kernels, kernels::Precision precision, r
   s.train.kernels = kernels;
   s.train.precision = precision;
   s.train.optimizer.kind = optimizer;
-  s.train.optimizer.learning_rate = optimizer == runtime::OptimizerKind::sgd ? 0.05 : 1e-3;
+  s.train.optimizer.learning_rate = optimizer == runtime::OptimizerKind::sgd ? 0.01 : 1e-3;
   s.train.optimizer.momentum = optimizer == runtime::OptimizerKind::sgd ? 0.9 : 0.0;
   s.train.optimizer.weight_decay = 0.01;
   return s;

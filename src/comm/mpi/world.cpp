@@ -1,11 +1,12 @@
 // Start and end of MPI, and texts between rank 0 and the others.
 #include "comm/mpi/world.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "comm/mpi/mpi_error.h"
 
@@ -24,7 +25,12 @@ void broadcast_bytes(char* data, std::int64_t size, MPI_Comm communicator) {
 
 }  // namespace
 
-World::World(int* argc, char*** argv) {
+World::World() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) == 0) host_ = name;
+}
+
+World::World(int* argc, char*** argv) : communicator_(MPI_COMM_WORLD) {
   int granted = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &granted), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -41,6 +47,7 @@ World::World(int* argc, char*** argv) {
 }
 
 std::string World::broadcast(const std::string& text) const {
+  if (size_ == 1) return text;
   std::int64_t size = static_cast<std::int64_t>(text.size());
   check_mpi(MPI_Bcast(&size, 1, MPI_INT64_T, 0, communicator_), "MPI_Bcast");
   std::string result = root() ? text : std::string(static_cast<std::size_t>(size), '\0');
@@ -49,6 +56,7 @@ std::string World::broadcast(const std::string& text) const {
 }
 
 std::vector<std::string> World::gather(const std::string& text) const {
+  if (size_ == 1) return {text};
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(static_cast<std::size_t>(size_)), starts(static_cast<std::size_t>(size_));
   check_mpi(MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, communicator_), "MPI_Gather");
@@ -70,27 +78,30 @@ std::vector<std::string> World::gather(const std::string& text) const {
 std::string World::on_root_then_all(const std::function<std::string()>& make) const {
   std::string text;
   int code = 0;
-  std::exception_ptr error;
   if (root()) {
     try {
       text = make();
-    } catch (const Error& e) {
-      code = static_cast<int>(e.code());
-      error = std::current_exception();
+    } catch (const Error& error) {
+      code = static_cast<int>(error.code());
+      text = error.what();
     }
   }
-  check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, communicator_), "MPI_Bcast");
-  if (error) std::rethrow_exception(error);
-  if (code != 0) throw ErrorOnRoot(static_cast<ExitCode>(code));
-  return broadcast(text);
+  if (size_ > 1) check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, communicator_), "MPI_Bcast");
+  text = broadcast(text);
+  if (code != 0) throw SharedError(static_cast<ExitCode>(code), text);
+  return text;
 }
 
-void World::barrier() const { check_mpi(MPI_Barrier(communicator_), "MPI_Barrier"); }
+void World::barrier() const {
+  if (size_ > 1) check_mpi(MPI_Barrier(communicator_), "MPI_Barrier");
+}
 
-void World::finish() { check_mpi(MPI_Finalize(), "MPI_Finalize"); }
+void World::finish() {
+  if (communicator_ != MPI_COMM_NULL) check_mpi(MPI_Finalize(), "MPI_Finalize");
+}
 
-void World::abort(ExitCode code) {
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+void World::abort(ExitCode code) const {
+  if (communicator_ != MPI_COMM_NULL) MPI_Abort(communicator_, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }
 

@@ -11,16 +11,18 @@
 
 namespace millrace::comm {
 
-/// An error of the root that the other ranks end with, silently: the root has said it.
-class ErrorOnRoot : public Error {
+/// An error that all ranks have at the same point: rank 0 says it, and all end in order with its code.
+class SharedError : public Error {
  public:
-  explicit ErrorOnRoot(ExitCode code) : Error(code, "an error on rank 0 ended the job") {}
+  using Error::Error;
 };
 
 /// MPI from construction to finish(). Outside a launcher it is a world of one.
 class World {
  public:
-  /// \throws SystemError  when MPI does not grant MPI_THREAD_MULTIPLE: the progress thread needs it.
+  /// A world of one without MPI, for commands that need no other rank.
+  World();
+  /// Starts MPI. \throws SystemError  when it does not grant MPI_THREAD_MULTIPLE: the progress thread needs it.
   World(int* argc, char*** argv);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -35,18 +37,17 @@ class World {
   std::string broadcast(const std::string& text) const;
   /// The texts of all ranks in rank order, on rank 0; empty elsewhere.
   std::vector<std::string> gather(const std::string& text) const;
-  /// Runs `make` on rank 0 and gives its text to all. An Error of `make` is thrown on rank 0 as it is and on the
-  /// others as ErrorOnRoot, so that all end with one message and one code.
+  /// Runs `make` on rank 0 and gives its text to all. An Error of `make` is a SharedError on every rank.
   std::string on_root_then_all(const std::function<std::string()>& make) const;
 
   void barrier() const;
   /// Ends MPI; no collective runs in the destructor, since an error may have stopped some ranks only.
   void finish();
   /// Ends all ranks of the job at once with `code`.
-  [[noreturn]] static void abort(ExitCode code);
+  [[noreturn]] void abort(ExitCode code) const;
 
  private:
-  MPI_Comm communicator_ = MPI_COMM_WORLD;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
   std::string host_;

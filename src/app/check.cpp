@@ -1,0 +1,44 @@
+// `millrace check`: everything that can be known without running.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/commands.h"
+#include "app/planning.h"
+#include "app/print.h"
+#include "app/session.h"
+#include "base/text.h"
+
+namespace millrace::app {
+
+ExitCode check(const Arguments& arguments, comm::World& world) {
+  Session session = open_session(arguments, world, world.size() > 1 ? world.size() : arguments.ranks);
+  const auto source = open_data(session, world);
+  const Chosen chosen = choose_plan(session, arguments, world);
+  constexpr std::int64_t kPromisedTag = 32767;  // what every MPI allows
+  const runtime::Programs programs = make_programs(session, chosen.plan, source->samples(dataset::Split::train),
+                                                   source->samples(dataset::Split::test), kPromisedTag);
+  if (!world.root()) return ExitCode::done;
+  const plan::PlanReport& report = *chosen.report;
+  if (arguments.format == Format::json) {
+    print(nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
+                         {"plans", {plan_json(report, session.graph)}},
+                         {"config", session.experiment.effective}});
+    return ExitCode::done;
+  }
+  if (arguments.verbose) print(session.experiment.effective + "\n");
+  std::size_t instructions = 0;
+  for (const RankProgram& rank : programs.train.front().ranks) instructions += rank.instructions.size();
+  print(fmt::format("model     {}: {} operators, {} parameters\n", session.experiment.model.name, session.graph.size(),
+                    session.graph.parameter_count()));
+  print(fmt::format("data      {} training and {} test samples\n", source->samples(dataset::Split::train),
+                    source->samples(dataset::Split::test)));
+  print(fmt::format("plan      {} pipelines, {} micro-batches, {}, by {}\n", report.pipelines, report.micro_batches,
+                    report.schedule, report.partitioner));
+  print(fmt::format("memory    {} on the fullest rank\n", format(Bytes(report.peak_memory_bytes))));
+  print(fmt::format("program   {} instructions, {} messages, {} buckets: verified\n", instructions,
+                    programs.train.front().transfers.size(), programs.train.front().buckets.size()));
+  print(fmt::format("threads   {} for each rank\n", session.threads));
+  return ExitCode::done;
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,185 @@
+// Turns the plan section into a search, and a plan into programs.
+#include "app/planning.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "config/document.h"
+#include "plan/plan_text.h"
+#include "plan/validate.h"
+#include "program/lowering.h"
+#include "program/verifier.h"
+#include "schedules/registry.h"
+
+namespace millrace::app {
+namespace {
+
+std::int64_t optimizer_bytes(const runtime::TrainOptions& train) {
+  const std::int64_t real = kernels::real_bytes(train.precision);
+  if (train.optimizer.kind != runtime::OptimizerKind::sgd) return 2 * real;
+  return train.optimizer.momentum > 0 ? real : 0;
+}
+
+std::vector<std::string> names_of(const std::vector<Choice>& choices) {
+  std::vector<std::string> names;
+  for (const Choice& choice : choices) names.push_back(choice.name);
+  return names;
+}
+
+// What can never work is an error of the experiment, not a search without result.
+void check_counts(const Session& session) {
+  const PlanSection& plan = session.experiment.plan;
+  const int ranks = session.cluster.size();
+  const int pipelines = plan.pipelines.value_or(1);
+  const int stages = plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
+  if (pipelines * stages > ranks || ranks % pipelines != 0) {
+    throw InvalidInput(fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines; "
+                                   "the job has {}", pipelines, stages, pipelines * stages, ranks));
+  }
+  if (stages > session.graph.size()) {
+    throw InvalidInput(fmt::format("plan.stages: {} stages, but model {} has {} operators", stages, session.experiment.model.name,
+                                   session.graph.size()));
+  }
+  const std::int64_t batch = session.experiment.data.batch;
+  const std::int64_t micro_batches =
+      plan.micro_batches.empty() ? 1 : *std::min_element(plan.micro_batches.begin(), plan.micro_batches.end());
+  if (pipelines * micro_batches > batch) {
+    throw InvalidInput(fmt::format("data.batch {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}", batch, pipelines,
+                                   micro_batches, pipelines * micro_batches));
+  }
+}
+
+// micro_batch_size gives the count for a fixed number of pipelines (REPORTS D03: the equation is shown).
+std::vector<std::int64_t> micro_batch_counts(const Session& session) {
+  const PlanSection& plan = session.experiment.plan;
+  if (!plan.micro_batch_size) return plan.micro_batches;
+  const std::int64_t batch = session.experiment.data.batch, size = *plan.micro_batch_size;
+  if (!plan.pipelines) throw InvalidInput("plan.micro_batch_size needs plan.pipelines: batch = pipelines x micro-batches x size");
+  const std::int64_t count = batch / (*plan.pipelines * size);
+  if (count * *plan.pipelines * size != batch) {
+    throw InvalidInput(fmt::format("plan.micro_batch_size: {} pipelines x {} micro-batches x {} rows = {}, but data.batch is {}",
+                                   *plan.pipelines, count, size, count * *plan.pipelines * size, batch));
+  }
+  return {count};
+}
+
+plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
+  const Experiment& experiment = session.experiment;
+  plan::Problem problem;
+  problem.graph = &session.graph;
+  problem.cluster = &session.cluster;
+  problem.cost = &cost;
+  problem.batch = experiment.data.batch;
+  problem.objective = plan::objective_by_name(experiment.plan.objective);
+  problem.pipelines = experiment.plan.pipelines;
+  problem.stages = experiment.plan.stages;
+  problem.memory_limit = experiment.plan.memory_limit;
+  problem.sizes = {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+  problem.bucket_size = experiment.plan.bucket_size;
+  return problem;
+}
+
+planner::Ranking plan_of_file(const Session& session, plan::Problem problem) {
+  const auto& file = *session.experiment.plan.file;
+  plan::Candidate candidate;
+  candidate.plan = plan::load_plan(file, session.graph);
+  plan::require_valid(candidate.plan, session.graph, {session.cluster.size(), session.experiment.data.batch}, file.string());
+  problem.schedule = candidate.plan.schedule;
+  problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
+  candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
+  candidate.report.partitioner = "file";
+  planner::Ranking ranking;
+  ranking.plans.push_back(std::move(candidate));
+  return ranking;
+}
+
+void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
+  if (section.warmup.empty()) return;
+  for (plan::Candidate& candidate : ranking.plans) {
+    for (Pipeline& pipeline : candidate.plan.pipelines) {
+      if (section.warmup.size() != pipeline.stages.size()) {
+        throw InvalidInput(fmt::format("plan.warmup has {} entries, the plan has {} stages", section.warmup.size(),
+                                       pipeline.stages.size()));
+      }
+      pipeline.warmup = section.warmup;
+    }
+  }
+}
+
+}  // namespace
+
+Planned make_plans(const Session& session, const Arguments& arguments) {
+  const PlanSection& section = session.experiment.plan;
+  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
+  if (section.file) return {plan_of_file(session, problem_of(session, cost)), ""};
+  check_counts(session);
+  planner::Request request;
+  request.problem = problem_of(session, cost);
+  for (const Choice& choice : section.partitioners) {
+    planner::PartitionerChoice partitioner{choice.name, choice.options};
+    if (arguments.time_limit_s && partitioner.options.has("time_limit")) {
+      partitioner.options.set("time_limit", Seconds(*arguments.time_limit_s));
+    }
+    request.partitioners.push_back(std::move(partitioner));
+  }
+  if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
+  request.schedules = names_of(section.schedules);
+  request.micro_batches = micro_batch_counts(session);
+  request.top = static_cast<std::size_t>(arguments.top);
+  Planned planned;
+  planned.ranking = planner::search(request);
+  planned.why_not = planned.ranking.why_not();
+  set_warmup(section, planned.ranking);
+  return planned;
+}
+
+Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world) {
+  Chosen chosen;
+  const std::string text = world.on_root_then_all([&] {
+    const Planned planned = make_plans(session, arguments);
+    if (planned.ranking.plans.empty()) throw Error(ExitCode::infeasible, "no plan fits: " + planned.why_not);
+    chosen.report = planned.ranking.plans.front().report;
+    return plan::to_yaml(planned.ranking.plans.front().plan, session.graph);
+  });
+  config::Problems problems;
+  const config::Node document = config::load_text(text, nullptr, problems);
+  chosen.plan = plan::read_plan(document, session.graph, problems);
+  problems.throw_if_any();
+  return chosen;
+}
+
+Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
+  LoweringOptions options;
+  options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  const StageDag dag = make_stage_dag(graph, plan);
+  Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
+  require_verified(graph, program, options.tag_limit);
+  return program;
+}
+
+runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
+                                std::int64_t test_samples, std::int64_t tag_limit) {
+  const DataSection& data = session.experiment.data;
+  LoweringOptions options;
+  options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  runtime::Programs programs;
+  // Under tail `uneven` a data set smaller than a batch has short batches only.
+  const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;
+  if (whole) programs.train.push_back(training_program(session.graph, plan, data.batch, tag_limit));
+  if (data.tail == dataset::Tail::uneven && train_samples % data.batch != 0) {
+    programs.train.push_back(training_program(session.graph, plan, train_samples % data.batch, tag_limit));
+  }
+  std::vector<std::int64_t> sizes;
+  if (test_samples > 0) sizes.push_back(data.batch);
+  if (test_samples % data.batch != 0) sizes.push_back(test_samples % data.batch);
+  for (const std::int64_t size : sizes) {
+    programs.evaluation.push_back(lower_evaluation(session.graph, plan, size, options));
+    require_verified(session.graph, programs.evaluation.back(), options.tag_limit);
+  }
+  return programs;
+}
+
+}  // namespace millrace::app

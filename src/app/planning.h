@@ -1,0 +1,42 @@
+// From a session to plans: what the experiment fixes, the search, and the programs of the best plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/arguments.h"
+#include "app/session.h"
+#include "plan/objective.h"
+#include "planner/search.h"
+#include "runtime/trainer.h"
+
+namespace millrace::app {
+
+/// Plans, best first, and what was refused. `plans` is empty when none fits.
+struct Planned {
+  planner::Ranking ranking;
+  std::string why_not;
+};
+
+/// Searches, or takes `plan.file` as it is.
+/// \throws InvalidInput  settings that contradict each other or the number of ranks.
+Planned make_plans(const Session& session, const Arguments& arguments);
+
+/// The best plan on every rank, with its report on rank 0.
+/// \throws Error  (SharedError, ExitCode::infeasible) when none fits.
+struct Chosen {
+  Plan plan;
+  std::optional<plan::PlanReport> report;
+};
+Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world);
+
+/// Training and evaluation programs, lowered and verified, for the batches that the data gives.
+/// \param test_samples  0: no evaluation.
+runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
+                                std::int64_t test_samples, std::int64_t tag_limit);
+
+/// The program of one full training batch.
+Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit);
+
+}  // namespace millrace::app

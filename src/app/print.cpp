@@ -1,0 +1,57 @@
+// Text tables and documents.
+#include "app/print.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+namespace millrace::app {
+namespace {
+
+// Characters, not bytes: cells may hold "·" or "µ".
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+bool numeric(const std::string& cell) { return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell.front())) != 0; }
+
+std::string padded(const std::string& cell, std::size_t width, bool right) {
+  const std::string space(width - width_of(cell), ' ');
+  return right ? space + cell : cell + space;
+}
+
+}  // namespace
+
+std::string table_text(const planner::Table& table) {
+  std::vector<std::size_t> widths;
+  for (const std::string& column : table.columns) widths.push_back(width_of(column));
+  for (const auto& row : table.rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+  }
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& row, bool header) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      line += padded(row[c], widths[c], !header && numeric(row[c])) + (c + 1 < row.size() ? "  " : "");
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  };
+  add(table.columns, true);
+  std::vector<std::string> rule;
+  for (const std::size_t width : widths) rule.emplace_back(width, '-');
+  add(rule, true);
+  for (const auto& row : table.rows) add(row, false);
+  return text;
+}
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
+
+}  // namespace millrace::app

@@ -1,0 +1,27 @@
+// Prints tables and JSON documents on standard output.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "planner/tables.h"
+
+namespace millrace::app {
+
+/// Columns as wide as their longest cell, numbers to the right; a line under the header.
+std::string table_text(const planner::Table& table);
+
+void print(const std::string& text);
+
+/// One document, indented, with a line break; numbers that JSON has no word for become null.
+void print(const nlohmann::json& document);
+
+/// The plan figures under the names of INTERFACES 3.
+nlohmann::json plan_json(const plan::PlanReport& report, const Graph& graph);
+
+/// `problem {ops, tensors, edges, parameters, devices, batch}`.
+nlohmann::json problem_json(const Graph& graph, int devices, std::int64_t batch);
+
+}  // namespace millrace::app

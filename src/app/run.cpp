@@ -1,0 +1,43 @@
+// `millrace run`: plan on rank 0, train on all ranks, keep the results.
+#include <optional>
+
+#include "app/commands.h"
+#include "app/planning.h"
+#include "app/run_record.h"
+#include "app/session.h"
+#include "cluster/launcher.h"
+#include "comm/mpi/mpi_transport.h"
+#include "runtime/threads.h"
+#include "runtime/trainer.h"
+
+namespace millrace::app {
+
+ExitCode run(const Arguments& arguments, comm::World& world) {
+  world.on_root_then_all([&] {
+    cluster::check_world_size(world.size(), cluster::process_environment());
+    return std::string();
+  });
+  Session session = open_session(arguments, world, world.size());                              // 1. what to do
+  const auto source = open_data(session, world);
+  const Chosen chosen = choose_plan(session, arguments, world);                                // 2. who does what
+  comm::MpiTransport transport(world.communicator());
+  const runtime::Programs programs =                                                           // 3. in which order
+      make_programs(session, chosen.plan, source->samples(dataset::Split::train),
+                    source->samples(dataset::Split::test), transport.largest_tag());
+  runtime::use_threads(session.threads);
+  const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
+                                   session.experiment.data.batch, session.experiment.data.tail);
+  runtime::Trainer trainer(session.graph, programs, session.experiment.train,
+                           {transport, *source, order, stall_handler(world)});
+  RunRecord record(session, chosen, programs, arguments, world);                               // 4. where it is kept
+  try {
+    const runtime::Outcome outcome = trainer.run(record);                                      // 5. do it
+    record.close(outcome);                                                                     // 6. what came of it
+  } catch (const Error&) {
+    record.fail();
+    throw;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace millrace::app

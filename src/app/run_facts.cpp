@@ -1,0 +1,105 @@
+// From rows and reports to named figures.
+#include "app/run_facts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "app/version.h"
+#include "config/emit.h"
+
+namespace millrace::app {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+double relative_error(double predicted, double measured) { return measured > 0 ? predicted / measured - 1.0 : 0.0; }
+
+}  // namespace
+
+RunFigures measured_figures(const Session& session, const runtime::Outcome& outcome,
+                            const std::vector<record::RankRow>& ranks) {
+  RunFigures figures;
+  figures.iteration_time_s = outcome.iteration_time.value();
+  if (figures.iteration_time_s > 0) {
+    figures.throughput_samples_per_s = static_cast<double>(session.experiment.data.batch) / figures.iteration_time_s;
+  }
+  double busy = 0, idle = 0;
+  for (const record::RankRow& row : ranks) {
+    figures.peak_memory_bytes = std::max(figures.peak_memory_bytes, row.report.peak_bytes());
+    figures.mean_memory_bytes += row.report.peak_bytes() / static_cast<std::int64_t>(ranks.size());
+    figures.peak_rss_bytes = std::max(figures.peak_rss_bytes, row.report.peak_rss_bytes);
+    busy += row.report.busy.value();
+    idle += row.report.idle.value();
+  }
+  if (figures.peak_memory_bytes > 0) {
+    figures.memory_efficiency =
+        figures.throughput_samples_per_s / (static_cast<double>(figures.peak_memory_bytes) / kGiB);
+  }
+  if (busy + idle > 0) figures.bubble_fraction = idle / (busy + idle);
+  return figures;
+}
+
+std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome) {
+  return {{"iteration_time_s", figures.iteration_time_s},
+          {"throughput_samples_per_s", figures.throughput_samples_per_s},
+          {"peak_memory_bytes", figures.peak_memory_bytes},
+          {"mean_memory_bytes", figures.mean_memory_bytes},
+          {"peak_rss_bytes", figures.peak_rss_bytes},
+          {"memory_efficiency", figures.memory_efficiency},
+          {"bubble_fraction", figures.bubble_fraction},
+          {"final_loss", outcome.final_loss},
+          {"test_loss", outcome.evaluation.loss},
+          {"test_accuracy", outcome.evaluation.accuracy}};
+}
+
+std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, const RunFigures& measured) {
+  return {{"iteration_time_s", predicted.iteration_time_s},
+          {"measured_iteration_time_s", measured.iteration_time_s},
+          {"iteration_time_error", relative_error(predicted.iteration_time_s, measured.iteration_time_s)},
+          {"peak_memory_bytes", predicted.peak_memory_bytes},
+          {"measured_peak_memory_bytes", measured.peak_memory_bytes},
+          {"peak_memory_error", relative_error(static_cast<double>(predicted.peak_memory_bytes),
+                                               static_cast<double>(measured.peak_memory_bytes))}};
+}
+
+std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::vector<record::Fact> facts{{"millrace_version", version()},
+                                  {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
+                                  {"command", command},
+                                  {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                                  {"host", world.host()},
+                                  {"name", session.experiment.name},
+                                  {"seed", static_cast<std::int64_t>(session.experiment.seed)},
+                                  {"ranks", std::int64_t{world.size()}},
+                                  {"devices", std::int64_t{session.cluster.size()}},
+                                  {"kind", std::string("measured")}};
+  for (const auto& [name, value] : library_versions()) {
+    facts.push_back({name == "MPI" ? "mpi_library" : fmt::format("{}_version", name), value});
+  }
+  return facts;
+}
+
+std::string cluster_text(const cluster::Cluster& cluster) {
+  using config::Node;
+  Node root = Node::map();
+  root.add("name", Node::quote(cluster.name()));
+  Node devices = Node::sequence();
+  for (int d = 0; d < cluster.size(); ++d) {
+    Node device = Node::map();
+    device.add("name", Node::quote(cluster.device(d).name));
+    device.add("node", Node::quote(cluster.nodes()[static_cast<std::size_t>(cluster.node_of(d))].name));
+    device.add("fp32", Node::plain(fmt::format("{} FLOP/s", cluster.device(d).peak("fp32").value())));
+    device.add("bandwidth", Node::plain(fmt::format("{} B/s", cluster.device(d).bandwidth.value())));
+    device.add("speed", Node::plain(fmt::format("{}", cluster.device(d).speed)));
+    devices.items.push_back(std::move(device));
+  }
+  root.add("devices", std::move(devices));
+  return config::to_yaml(root);
+}
+
+}  // namespace millrace::app

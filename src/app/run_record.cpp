@@ -1,0 +1,166 @@
+// The results file, progress and summary of one run.
+#include "app/run_record.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/print.h"
+#include "app/rank_text.h"
+#include "app/run_facts.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "plan/plan_text.h"
+
+namespace millrace::app {
+namespace {
+
+record::RunContext context_of(const Session& session, const Chosen& chosen, const comm::World& world,
+                              const Arguments& arguments) {
+  record::RunContext context;
+  std::string command = "millrace " + arguments.command + " " + arguments.files.front();
+  for (const std::string& set : arguments.sets) command += " --set " + set;
+  context.root = root_facts(session, world, command);
+  context.config = session.experiment.effective;
+  context.plan = plan::to_yaml(chosen.plan, session.graph);
+  context.cluster = cluster_text(session.cluster);
+  context.iterations = session.experiment.train.iterations;
+  const std::int64_t every = session.experiment.train.evaluate_every;
+  context.evaluations = 1 + (every > 0 ? context.iterations / every : 0);
+  return context;
+}
+
+record::RankRow rank_row(const Session& session, const runtime::Programs& programs, const comm::World& world,
+                         const RankReport& report) {
+  record::RankRow row;
+  row.rank = row.device = world.rank();
+  row.host = world.host();
+  row.threads = session.threads;
+  for (const ProgramStage& stage : programs.train.front().stages) {
+    if (std::find(stage.ranks.begin(), stage.ranks.end(), world.rank()) == stage.ranks.end()) continue;
+    row.pipeline = stage.ref.pipeline;
+    row.stages += (row.stages.empty() ? "" : ",") + std::to_string(stage.ref.stage);
+  }
+  row.report = report;
+  return row;
+}
+
+nlohmann::json figures_json(const RunFigures& f) {
+  return {{"iteration_time_s", f.iteration_time_s},   {"throughput_samples_per_s", f.throughput_samples_per_s},
+          {"peak_memory_bytes", f.peak_memory_bytes}, {"mean_memory_bytes", f.mean_memory_bytes},
+          {"peak_rss_bytes", f.peak_rss_bytes},       {"memory_efficiency", f.memory_efficiency},
+          {"bubble_fraction", f.bubble_fraction}};
+}
+
+}  // namespace
+
+std::function<void(const std::string&)> stall_handler(const comm::World& world) {
+  return [&world](const std::string& text) {
+    log::error(fmt::format("stalled on {}: {}; a peer is lost, stopped or out of step", world.host(), text));
+    world.abort(ExitCode::failed);
+  };
+}
+
+RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs,
+                     const Arguments& arguments, const comm::World& world)
+    : session_(session),
+      chosen_(chosen),
+      programs_(programs),
+      arguments_(arguments),
+      world_(world),
+      progress_(session.experiment.train.iterations, session.experiment.data.batch,
+                arguments.quiet || !world.root()) {
+  world.on_root_then_all([&] {
+    const std::filesystem::path file = session.experiment.output;
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+    file_.emplace(file, context_of(session, chosen, world, arguments),
+                  record::ResultsOptions{arguments.overwrite, arguments.overwrite_lock});
+    return std::string();
+  });
+}
+
+void RunRecord::iteration(const IterationRow& row) {
+  if (file_) file_->add(row, row.samples - samples_);
+  samples_ = row.samples;
+  progress_.show(row);
+}
+
+void RunRecord::evaluation(const EvaluationRow& row) {
+  if (file_) file_->add(row);
+  progress_.show(row);
+}
+
+void RunRecord::close(const runtime::Outcome& outcome) {
+  const std::vector<std::string> texts = world_.gather(to_text(rank_row(session_, programs_, world_, outcome.rank)));
+  const std::vector<std::string> timelines =
+      arguments_.trace ? world_.gather(to_text(outcome.last_iteration.rows)) : std::vector<std::string>();
+  if (!world_.root()) return;
+  std::vector<record::RankRow> ranks;
+  for (const std::string& text : texts) ranks.push_back(rank_row_from_text(text));
+  std::vector<TimelineRow> timeline;
+  for (const std::string& text : timelines) {
+    const std::vector<TimelineRow> rows = timeline_from_text(text);
+    timeline.insert(timeline.end(), rows.begin(), rows.end());
+  }
+  progress_.finish();
+  write_results(outcome, ranks, timeline);
+  print_summary(outcome, ranks);
+}
+
+void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks,
+                              const std::vector<TimelineRow>& timeline) {
+  const RunFigures figures = measured_figures(session_, outcome, ranks);
+  file_->add(ranks);
+  if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, {});
+  file_->add_group("prediction", prediction_facts(*chosen_.report, figures));
+  file_->add_group("summary", summary_facts(figures, outcome));
+  file_->close("complete");
+}
+
+void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const {
+  const RunFigures measured = measured_figures(session_, outcome, ranks);
+  const plan::PlanReport& predicted = *chosen_.report;
+  if (arguments_.format == Format::json) {
+    print(nlohmann::json{
+        {"problem", problem_json(session_.graph, session_.cluster.size(), session_.experiment.data.batch)},
+        {"plans", {plan_json(predicted, session_.graph)}},
+        {"measured", figures_json(measured)},
+        {"prediction_error",
+         {{"iteration_time", predicted.iteration_time_s / measured.iteration_time_s - 1},
+          {"peak_memory", static_cast<double>(predicted.peak_memory_bytes) / static_cast<double>(measured.peak_memory_bytes) - 1}}},
+        {"final_loss", outcome.final_loss},
+        {"test", {{"loss", outcome.evaluation.loss}, {"accuracy", outcome.evaluation.accuracy}}},
+        {"results", session_.experiment.output}});
+    return;
+  }
+  print(fmt::format("{}: {} on {} ranks, {} pipelines, {} micro-batches, {} by {}\n\n", session_.experiment.name,
+                    session_.experiment.model.name, world_.size(), predicted.pipelines, predicted.micro_batches,
+                    predicted.schedule, predicted.partitioner));
+  const auto time = [](double s) { return format(Seconds(s)); };
+  const auto size = [](std::int64_t b) { return format(Bytes(b)); };
+  print(table_text({{"", "measured", "predicted"},
+                    {{"iteration time", time(measured.iteration_time_s), time(predicted.iteration_time_s)},
+                     {"throughput", fmt::format("{:.0f} samples/s", measured.throughput_samples_per_s),
+                      fmt::format("{:.0f} samples/s", predicted.throughput_samples_per_s)},
+                     {"peak memory", size(measured.peak_memory_bytes), size(predicted.peak_memory_bytes)},
+                     {"memory efficiency", fmt::format("{:.0f} samples/s/GiB", measured.memory_efficiency),
+                      fmt::format("{:.0f} samples/s/GiB", predicted.memory_efficiency)},
+                     {"bubble", fmt::format("{:.1f} %", measured.bubble_fraction * 100),
+                      fmt::format("{:.1f} %", predicted.bubble_fraction * 100)}}}));
+  planner::Table table{{"rank", "host", "pipeline", "stage", "busy", "idle", "memory", "resident"}, {}};
+  for (const record::RankRow& row : ranks) {
+    table.rows.push_back({std::to_string(row.rank), row.host, std::to_string(row.pipeline), row.stages, format(row.report.busy),
+                          format(row.report.idle), size(row.report.peak_bytes()), size(row.report.peak_rss_bytes)});
+  }
+  print("\n" + table_text(table));
+  print(fmt::format("\nfinal loss {:.4f}, test accuracy {:.2f} %\nresults: {}\n", outcome.final_loss,
+                    outcome.evaluation.accuracy * 100, session_.experiment.output));
+}
+
+void RunRecord::fail() {
+  if (file_) file_->close("failed");
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,51 @@
+// What `run` keeps and shows: the results file, the progress line and the summary. Only rank 0 writes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/arguments.h"
+#include "app/planning.h"
+#include "app/progress.h"
+#include "app/session.h"
+#include "comm/mpi/world.h"
+#include "record/results_file.h"
+#include "runtime/outcome.h"
+
+namespace millrace::app {
+
+class RunRecord final : public runtime::RunObserver {
+ public:
+  /// Opens the results file before training starts; a file that exists or is held ends all ranks with one message.
+  RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs, const Arguments& arguments,
+            const comm::World& world);
+
+  void iteration(const IterationRow& row) override;
+  void evaluation(const EvaluationRow& row) override;
+
+  /// Collects what the ranks used, writes the last tables and prints the summary. Collective.
+  void close(const runtime::Outcome& outcome);
+  /// Marks the file as failed; what was written stays.
+  void fail();
+
+ private:
+  void write_results(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks,
+                     const std::vector<TimelineRow>& timeline);
+  void print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const;
+
+  const Session& session_;
+  const Chosen& chosen_;
+  const runtime::Programs& programs_;
+  const Arguments& arguments_;
+  const comm::World& world_;
+  Progress progress_;
+  std::optional<record::ResultsFile> file_;
+  std::int64_t samples_ = 0;
+};
+
+/// Says which operation is late and ends the job with the code of a failed run.
+std::function<void(const std::string&)> stall_handler(const comm::World& world);
+
+}  // namespace millrace::app

@@ -1,0 +1,116 @@
+// Opens experiments: file, graph, machine and data.
+#include "app/session.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "cluster/launcher.h"
+#include "cluster/local.h"
+#include "dataset/hdf5_source.h"
+#include "dataset/synthetic_source.h"
+#include "graph/data_range.h"
+#include "models/registry.h"
+
+namespace millrace::app {
+namespace {
+
+std::string cores_text(const std::vector<int>& cores) { return fmt::format("{}", fmt::join(cores, ",")); }
+
+// Threads of this rank: ranks of one host with the same affinity mask share its cores (INTERFACES 9).
+int threads_here(const comm::World& world) {
+  const std::vector<int> cores = cluster::affinity_cores();
+  const std::string own = world.host() + ":" + cores_text(cores);
+  std::string all;
+  for (const std::string& text : world.gather(own)) all += text + "\n";
+  all = world.broadcast(all);
+  int sharing = 0;
+  for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
+    sharing += all.compare(at, end - at, own) == 0 ? 1 : 0;
+  }
+  return cluster::threads_of_rank(cluster::process_environment(), cores.size(), std::max(1, sharing));
+}
+
+std::vector<std::string> hosts_of(const comm::World& world) {
+  std::string all;
+  for (const std::string& host : world.gather(world.host())) all += host + "\n";
+  all = world.broadcast(all);
+  std::vector<std::string> hosts;
+  for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
+    hosts.push_back(all.substr(at, end - at));
+  }
+  return hosts;
+}
+
+// Sample i of text is a window of as many tokens as the graph reads.
+std::unique_ptr<dataset::Source> open_source(const Experiment& experiment, const Graph& graph) {
+  const Tensor& input = graph.tensor(graph.inputs().front());
+  const bool tokens = input.shape.element == ElementType::index;
+  if (experiment.data.file) {
+    const auto sequence = tokens ? std::optional(input.shape.elements_per_sample()) : std::nullopt;
+    return std::make_unique<dataset::Hdf5Source>(*experiment.data.file, sequence);
+  }
+  dataset::SampleFormat format;
+  format.kind = tokens ? dataset::InputKind::index : dataset::InputKind::real;
+  format.shape = input.shape.dims;
+  format.labels_per_sample = graph.tensor(graph.labels().front()).shape.elements_per_sample();
+  format.classes = label_classes(graph);
+  return std::make_unique<dataset::SyntheticSource>(experiment.seed, format);
+}
+
+void check_source(const Experiment& experiment, const Graph& graph, const dataset::Source& source) {
+  const dataset::SampleFormat& format = source.format();
+  const Tensor& input = graph.tensor(graph.inputs().front());
+  const std::string file = experiment.data.file ? experiment.data.file->string() : "synthetic data";
+  if (format.shape != input.shape.dims) {
+    throw InvalidInput(fmt::format("data.source: {} has samples of shape {}, model {} reads {}", file, millrace::format(format.shape),
+                                   experiment.model.name, millrace::format(input.shape.dims)));
+  }
+  if (format.classes > label_classes(graph)) {
+    throw InvalidInput(fmt::format("data.source: {} has {} classes, model {} tells {} apart; set model.options.{} to {}", file,
+                                   format.classes, experiment.model.name, label_classes(graph),
+                                   format.kind == dataset::InputKind::index ? "vocabulary" : "classes", format.classes));
+  }
+  // The order knows which batches the samples allow.
+  dataset::SampleOrder(experiment.seed, source.samples(dataset::Split::train), experiment.data.batch, experiment.data.tail);
+}
+
+}  // namespace
+
+Session open_session(const Arguments& arguments, const comm::World& world, int ranks) {
+  const std::string effective = world.on_root_then_all([&] {
+    ExperimentSource source{arguments.files.front(), arguments.sets, {}};
+    if (arguments.command == "run") source.output_folder = arguments.output;
+    const Experiment experiment = read_experiment(source);
+    models::by_name(experiment.model.name).make(experiment.model.options);
+    return experiment.effective;
+  });
+  Experiment experiment = experiment_from_text(effective);
+  Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
+  const int threads = threads_here(world);
+  std::vector<std::string> hosts;
+  if (ranks == world.size()) hosts = hosts_of(world);
+  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, threads), threads};
+}
+
+std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
+  Experiment& experiment = session.experiment;
+  world.on_root_then_all([&] {
+    check_source(experiment, session.graph, *open_source(experiment, session.graph));
+    return std::string();
+  });
+  auto source = open_source(experiment, session.graph);
+  if (experiment.epochs) {
+    const dataset::SampleOrder order(experiment.seed, source->samples(dataset::Split::train), experiment.data.batch,
+                                     experiment.data.tail);
+    experiment.train.iterations = *experiment.epochs * order.steps_per_epoch();
+  }
+  return source;
+}
+
+std::string precision_name(const Experiment& experiment) {
+  return experiment.train.precision == kernels::Precision::fp64 ? "fp64" : "fp32";
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,35 @@
+// What every rank holds of an experiment before there is a plan: the file, the graph, the data and the machine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/arguments.h"
+#include "app/experiment.h"
+#include "cluster/cluster.h"
+#include "comm/mpi/world.h"
+#include "cost/analytic.h"
+#include "dataset/source.h"
+#include "graph/graph.h"
+
+namespace millrace::app {
+
+struct Session {
+  Experiment experiment;
+  Graph graph;
+  cluster::Cluster cluster;
+  int threads = 1;  ///< of this rank's kernels
+};
+
+/// Read on rank 0, the same on all. `ranks`: of the job, or those that `--ranks` asks for.
+/// \throws InvalidInput  (as SharedError) all that is wrong with the file.
+Session open_session(const Arguments& arguments, const comm::World& world, int ranks);
+
+/// Opens the data and holds it against the graph and the batch; checked on rank 0 first, so that all end with one
+/// message. Settles train.iterations where epochs were given.
+std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
+
+/// "fp32" or "fp64".
+std::string precision_name(const Experiment& experiment);
+
+}  // namespace millrace::app
