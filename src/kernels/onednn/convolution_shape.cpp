@@ -1,3 +1,4 @@
+// Reads a conv2d operator's sizes from the graph.
 #include "kernels/onednn/convolution_shape.h"
 
 namespace millrace::kernels::onednn {

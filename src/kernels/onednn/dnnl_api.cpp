@@ -1,3 +1,4 @@
+// The calls of oneDNN's v2 API that the device makes.
 #include "kernels/onednn/dnnl_api.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// Reorders an operator's tensors into scratch before its kernel runs, and what it wrote back afterwards.
 #include "kernels/onednn/layout_adapter.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decides tensor by tensor whether blocks of channels cost none of its neighbours a reorder.
 #include "kernels/onednn/layouts.h"
 
 #include <algorithm>

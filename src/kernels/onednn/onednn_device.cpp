@@ -1,3 +1,4 @@
+// Compiles a stage: the factory of this device in the common executor.
 #include "kernels/onednn/onednn_device.h"
 
 #include "base/errors.h"

@@ -1,3 +1,4 @@
+// The table from operator kinds to makers, and the bytes of tensors in their layouts.
 #include "kernels/onednn/onednn_factory.h"
 
 #include <string_view>

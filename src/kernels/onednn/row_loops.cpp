@@ -1,3 +1,4 @@
+// Loops along rows: leaf functions that are compiled for each vector width, and their entry points.
 #include "kernels/onednn/row_loops.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Replaces operator new by one that looks at who called it.
 #include "tests/kernels/onednn/caller_allocations.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Fills the borders of a stage with random numbers and calls it as a schedule would.
 #include "tests/kernels/onednn/stage_run.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The vectorised functions against the C library in double precision.
 #include "kernels/onednn/vector_math.h"
 
 #include <cmath>
