@@ -1,3 +1,4 @@
+// Digests of names and bytes (xxHash3): stable across runs, ranks and machines of one byte order.
 #include "base/hash.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Logging facade: levels and text, nothing of the library behind it. Logs go to standard error.
 #include "base/log.h"
 
 #include <memory>

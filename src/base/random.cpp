@@ -1,3 +1,5 @@
+// Counter-based random numbers (Philox 4x32-10): each is a function of (seed, name, step, sample, index), never
+// of the rank, the order of calls or the number of processes.
 #include "base/random.h"
 
 #include <cmath>

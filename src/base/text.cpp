@@ -1,3 +1,4 @@
+// Words for people: nearest names, lists, sizes and durations.
 #include "base/text.h"
 
 #include <algorithm>

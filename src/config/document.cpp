@@ -1,3 +1,4 @@
+// Reads one strict YAML document into plain nodes; the only door to the YAML library.
 #include "config/document.h"
 
 #include <algorithm>

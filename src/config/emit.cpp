@@ -1,3 +1,4 @@
+// Writes nodes as YAML that a person can read and edit, and that reads back as the same nodes.
 #include "config/emit.h"
 
 #include <algorithm>

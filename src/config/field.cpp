@@ -1,3 +1,4 @@
+// One value of a configuration: the node at a key path, or its absence, and the reading of it as a type.
 #include "config/field.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Finds the files that a configuration names: beside it first, so that it works from any folder.
 #include "config/input_file.h"
 
 #include <string>

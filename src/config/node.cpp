@@ -1,3 +1,4 @@
+// A YAML document as plain values: copies share nothing, and every part knows where it was written.
 #include "config/node.h"
 
 #include <utility>

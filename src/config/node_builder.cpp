@@ -1,3 +1,4 @@
+// Builds plain nodes from the events of the YAML parser (private to document.cpp: it shows the library's types).
 #include "config/node_builder.h"
 
 #include <algorithm>

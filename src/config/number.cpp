@@ -1,3 +1,4 @@
+// Plain numbers as configuration files may write them: decimal, without the surprises of YAML 1.1 (010 as eight).
 #include "config/number.h"
 
 #include <charconv>

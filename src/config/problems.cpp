@@ -1,3 +1,4 @@
+// All that is wrong with a configuration, collected so that a user sees it at once.
 #include "config/problems.h"
 
 #include <algorithm>

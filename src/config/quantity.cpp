@@ -1,3 +1,4 @@
+// Numbers with a unit: sizes, times and rates, as configuration, cluster and graph files write them.
 #include "config/quantity.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the keys of a map by name; every fault is noted with its place, none is thrown, no key is overlooked.
 #include "config/reader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the value of an option from a node: the one place where text becomes a number, a word or a quantity.
 #include "config/scalar.h"
 
 #include <algorithm>

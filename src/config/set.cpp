@@ -1,3 +1,4 @@
+// Changes a document before it is read, for `--set path.to.key=VALUE` and for the axes of a sweep.
 #include "config/set.h"
 
 #include <algorithm>

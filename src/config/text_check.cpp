@@ -1,3 +1,4 @@
+// Refuses what is no readable text before a YAML parser turns it into a riddle: binary files and tabs.
 #include "config/text_check.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Settings that were read and checked against their option records; defaults are filled in.
 #include "config/values.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// The binary format of CIFAR-10: records of one label byte and 3 x 32 x 32 pixels.
 #include "dataset/cifar10.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Foreign data files in, one HDF5 data file out: `millrace data IN... -o D.h5` (INTERFACES 1, 9).
 #include "dataset/convert.h"
 
 #include <algorithm>

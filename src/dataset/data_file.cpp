@@ -1,3 +1,4 @@
+// The data file's names and kinds (INTERFACES 9, Data files), as writer and reader share them.
 #include "dataset/data_file.h"
 
 namespace millrace::dataset {

@@ -1,3 +1,4 @@
+// Writes data files (INTERFACES 9, Data files).
 #include "dataset/data_writer.h"
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Which of the given files is what: the format of a set, and the parts of its splits.
 #include "dataset/foreign_files.h"
 
 #include <algorithm>

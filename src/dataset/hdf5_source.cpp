@@ -1,3 +1,4 @@
+// Samples of a data file that `millrace data` made, or anything else in its format (INTERFACES 9, Data files).
 #include "dataset/hdf5_source.h"
 
 #include <algorithm>

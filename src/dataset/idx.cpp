@@ -1,3 +1,4 @@
+// The IDX format of MNIST and Fashion-MNIST: big-endian magic 00 00 08 AXES, extents, bytes.
 #include "dataset/idx.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Labelled images in memory, on their way from a foreign format to a data file.
 #include "dataset/images.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Reads the files that converters take, plain or gzipped, up to the size that their format says.
 #include "dataset/input_file.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What is known of published data sets: names of their classes, licence, source.
 #include "dataset/known_sets.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Which samples make up each step's global batch: one permutation an epoch, the same on every rank.
 #include "dataset/order.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads the rows of the next steps in a thread of its own while the current step computes.
 #include "dataset/prefetch.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Where samples come from: a data file or made-up numbers, read by sample number into the caller's rows.
 #include "dataset/source.h"
 
 #include <stdexcept>

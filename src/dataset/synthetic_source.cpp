@@ -1,3 +1,4 @@
+// Samples for benchmarks: numbers that are functions of (seed, sample) alone (INTERFACES 9, synthetic).
 #include "dataset/synthetic_source.h"
 
 #include <string_view>

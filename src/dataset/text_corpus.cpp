@@ -1,3 +1,4 @@
+// Text as tokens: one token a distinct byte, in the order of their values.
 #include "dataset/text_corpus.h"
 
 #include <array>

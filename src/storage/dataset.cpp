@@ -1,3 +1,4 @@
+// N-dimensional arrays of numbers in a file: read and written by whole rows, lists of rows or blocks.
 #include "storage/dataset.h"
 
 #include <functional>

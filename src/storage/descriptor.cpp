@@ -1,3 +1,4 @@
+// Owner of a file descriptor with whole reads and writes.
 #include "storage/descriptor.h"
 
 #include <cerrno>

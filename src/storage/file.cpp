@@ -1,3 +1,4 @@
+// HDF5 files: opened for reading, made exclusively, or opened for writing by the holder of their lock.
 #include "storage/file.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// One writer a file: FILE.lock says which process on which host writes FILE (INTERFACES 9).
 #include "storage/file_lock.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// Groups: make and open what lies in them.
 #include "storage/group.h"
 
 #include <algorithm>

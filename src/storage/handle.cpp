@@ -1,3 +1,4 @@
+// Owner of one HDF5 identifier, so that no HDF5 type appears in a public header.
 #include "storage/handle.h"
 
 #include "storage/hdf5_call.h"

@@ -1,3 +1,4 @@
+// How this room calls HDF5: one thread at a time, no printing, every return code checked. Private to the room.
 #include "storage/hdf5_call.h"
 
 #include <vector>

@@ -1,3 +1,4 @@
+// HDF5's codes for the number types. Private to the room.
 #include "storage/number_codes.h"
 
 namespace millrace::storage {

@@ -1,3 +1,4 @@
+// What groups and datasets have in common: a place for error messages and attributes.
 #include "storage/object.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// HDF5 files that are complete from the first moment they can be seen, and tables that outgrow theirs.
 #include "storage/published_file.h"
 
 #include <vector>

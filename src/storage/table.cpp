@@ -1,3 +1,4 @@
+// Tables: rows of named columns that survive the end of their writer (INTERFACES 6, 9).
 #include "storage/table.h"
 
 #include <stdexcept>

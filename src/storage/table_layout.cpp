@@ -1,3 +1,4 @@
+// How a table lies in the file: one compound dataset, contiguous, allocated when made. Private to the room.
 #include "storage/table_layout.h"
 
 #include <algorithm>

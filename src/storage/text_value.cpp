@@ -1,3 +1,4 @@
+// Variable-length UTF-8 strings of attributes and scalar datasets. Private to the room.
 #include "storage/text_value.h"
 
 #include "storage/hdf5_call.h"

@@ -1,3 +1,4 @@
+// Files that appear whole or not at all: written under another name, put on the disk, renamed.
 #include "storage/write_aside.h"
 
 #include <cerrno>
