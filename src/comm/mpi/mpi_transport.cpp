@@ -141,7 +141,7 @@ bool MpiTransport::advance(Ticket ticket) {
 bool MpiTransport::test(Ticket ticket) {
   const std::unique_lock lock(mutex_);
   if (!advance(ticket)) return false;
-  active_.erase(std::find(active_.begin(), active_.end(), ticket));
+  std::erase(active_, ticket);  // gone already when the helper saw its end
   free_.push_back(ticket);
   return true;
 }
@@ -167,8 +167,12 @@ void MpiTransport::progress() {
       continue;
     }
     try {
-      // One test enters MPI's progress engine, which serves every operation in flight.
-      advance(active_.front());
+      // One test of an unfinished operation enters MPI's progress engine, which serves all in flight; a test of a
+      // finished one does not, so it leaves the list though its ticket is not yet spent.
+      if (advance(active_.front())) {
+        active_.erase(active_.begin());
+        continue;
+      }
     } catch (const Error&) {
       return;  // the issuing thread meets the same failure at its wait and reports it
     }
