@@ -1,7 +1,7 @@
 // Any synchronous plan gives the gradients of one rank: pipelines × stages × micro-batches × schedules × networks in
 // one launch. Pairwise: a selection in which every pair of values meets; Full: every combination.
+#include <algorithm>
 #include <map>
-#include <memory>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -137,29 +137,53 @@ class EqualityGrid : public ::testing::TestWithParam<Selection> {
     return {1, 1, batch_norm ? c.grid.pipelines * c.grid.micro_batches : 1, "gpipe"};
   }
 
-  static void compare(const RunSettings& s, double limit) {
-    std::map<std::tuple<std::string, std::int64_t>, TrainingRun> references;
-    for (const Case& c : cases(GetParam())) {
-      const Graph graph = small_network(c.network);
-      const Grid one = reference_of(c);
-      const auto key = std::make_tuple(c.network, one.micro_batches);
-      if (!references.contains(key)) references[key] = run(graph, one, s);
-      const TrainingRun split = run(graph, c.grid, s);
-      if (!root()) continue;
-      SCOPED_TRACE(fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines,
-                               c.grid.stages, c.grid.micro_batches, c.grid.schedule));
-      EXPECT_LT(row_difference(split, references[key]), limit);
-      EXPECT_LT(value_difference(split, references[key]), limit);
-    }
+  // The largest difference of any step's loss or gradient norm, and of the parameters at the end; on rank 0.
+  double difference(const Case& c, const RunSettings& s) {
+    const Graph graph = small_network(c.network);
+    const Grid one = reference_of(c);
+    const auto key = std::make_tuple(c.network, one.micro_batches, s.train.precision);
+    if (!references_.contains(key)) references_[key] = run(graph, one, s);
+    const TrainingRun split = run(graph, c.grid, s);
+    if (!root()) return 0;
+    return std::max(row_difference(split, references_[key]), value_difference(split, references_[key]));
   }
+
+ private:
+  std::map<std::tuple<std::string, std::int64_t, kernels::Precision>, TrainingRun> references_;
 };
 
+// All ranks follow rank 0's verdict, since the next case may be run because of it.
+bool agreed(bool verdict) {
+  int value = verdict ? 1 : 0;
+  MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return value != 0;
+}
+
+std::string text_of(const Case& c) {
+  return fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines, c.grid.stages,
+                     c.grid.micro_batches, c.grid.schedule);
+}
+
+// In single precision a pre-activation within rounding of zero may take the other side of a ReLU, which moves one step's
+// gradient by more than rounding. Such a case counts as equal only if the same training in double agrees to 1e-9.
 TEST_P(EqualityGrid, SgdEqualsOneRankWithinRounding) {
-  compare(settings("auto", kernels::Precision::fp32, runtime::OptimizerKind::sgd), 1e-5);
+  const RunSettings single = settings("auto", kernels::Precision::fp32, runtime::OptimizerKind::sgd);
+  const RunSettings wide = settings("reference", kernels::Precision::fp64, runtime::OptimizerKind::sgd);
+  for (const Case& c : cases(GetParam())) {
+    SCOPED_TRACE(text_of(c));
+    const double rounding = difference(c, single);
+    if (agreed(rounding < 1e-5)) continue;
+    EXPECT_LT(rounding, 1e-3);
+    EXPECT_LT(difference(c, wide), 1e-9);
+  }
 }
 
 TEST_P(EqualityGrid, AdamWEqualsOneRankInDouble) {
-  compare(settings("reference", kernels::Precision::fp64, runtime::OptimizerKind::adamw), 1e-5);
+  const RunSettings wide = settings("reference", kernels::Precision::fp64, runtime::OptimizerKind::adamw);
+  for (const Case& c : cases(GetParam())) {
+    SCOPED_TRACE(text_of(c));
+    EXPECT_LT(difference(c, wide), 1e-5);
+  }
 }
 
 TEST_P(EqualityGrid, StagesAloneChangeNoBit) {
@@ -174,8 +198,7 @@ TEST_P(EqualityGrid, StagesAloneChangeNoBit) {
     }
     const TrainingRun split = run(graph, c.grid, s);
     if (!root()) continue;
-    SCOPED_TRACE(fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines,
-                             c.grid.stages, c.grid.micro_batches, c.grid.schedule));
+    SCOPED_TRACE(text_of(c));
     EXPECT_EQ(row_difference(split, unsplit[key]), 0.0);
     EXPECT_EQ(split.values, unsplit[key].values);
   }

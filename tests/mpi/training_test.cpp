@@ -168,7 +168,7 @@ TEST(Training, AnInfiniteLossIsSkippedByAllAndThenEndsTheRun) {
   bool failed = false;
   try {
     on_ranks(4, graph, make_plan(graph, {2, 2, 2, "1f1b"}), source, s);
-  } catch (const RunFailed& error) {
+  } catch (const comm::SharedError& error) {
     failed = true;
     EXPECT_NE(std::string(error.what()).find("3 iterations in a row"), std::string::npos) << error.what();
   }
