@@ -9,7 +9,7 @@ packages=(
   libdnnl-dev ocl-icd-opencl-dev                                          # kernels; oneDNN's CMake file asks for OpenCL
   libhdf5-dev hdf5-tools zlib1g-dev                                       # results and data
   libyaml-cpp-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev  # text
-  librandom123-dev libxxhash-dev libhwloc-dev                             # random numbers, hashes, topology
+  librandom123-dev libxxhash-dev                                          # random numbers, hashes
   dataset-fashion-mnist                                                   # the images of the quickstart
 )
 for argument in "$@"; do

@@ -18,8 +18,14 @@ namespace {
 
 std::string cores_text(const std::vector<int>& cores) { return fmt::format("{}", fmt::join(cores, ",")); }
 
-// Threads of this rank: ranks of one host with the same affinity mask share its cores (INTERFACES 9).
-int threads_here(const comm::World& world) {
+struct Share {
+  int threads = 1;
+  double speed = 1.0;  // below 1 where ranks take turns on a core
+};
+
+// Ranks of one host with the same affinity mask share its cores (INTERFACES 9). A command that runs alone plans for
+// `ranks` processes of this host.
+Share share_here(const comm::World& world, int ranks) {
   const std::vector<int> cores = cluster::affinity_cores();
   const std::string own = world.host() + ":" + cores_text(cores);
   std::string all;
@@ -29,7 +35,11 @@ int threads_here(const comm::World& world) {
   for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
     sharing += all.compare(at, end - at, own) == 0 ? 1 : 0;
   }
-  return cluster::threads_of_rank(cluster::process_environment(), cores.size(), std::max(1, sharing));
+  if (world.size() == 1) sharing = ranks;
+  Share share;
+  share.threads = cluster::threads_of_rank(cluster::process_environment(), cores.size(), sharing);
+  share.speed = std::min(1.0, static_cast<double>(cores.size()) / (sharing * share.threads));
+  return share;
 }
 
 std::vector<std::string> hosts_of(const comm::World& world) {
@@ -88,10 +98,11 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   });
   Experiment experiment = experiment_from_text(effective);
   Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
-  const int threads = threads_here(world);
+  const Share share = share_here(world, ranks);
   std::vector<std::string> hosts;
   if (ranks == world.size()) hosts = hosts_of(world);
-  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, threads), threads};
+  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, share.threads, share.speed),
+          share.threads};
 }
 
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {

@@ -19,8 +19,9 @@ inline constexpr Link kSharedMemory{BytesPerSecond(8e9), Seconds(1e-6)};
 inline constexpr Link kEthernet{BytesPerSecond(1.25e9), Seconds(30e-6)};  ///< 10 Gb/s
 
 /// Device k is rank k on host `hosts[k]`; the ranks of a host make one node. `hosts` may be empty: one host for all.
-/// `threads` is the number of cores that each rank computes on.
-/// \throws InvalidInput  ranks or threads below 1, or hosts for another number of ranks.
-Cluster local_cluster(int ranks, std::span<const std::string> hosts = {}, int threads = 1);
+/// `threads` is the number of threads that each rank computes with; `speed` is below 1 where several ranks take turns
+/// on one core.
+/// \throws InvalidInput  ranks or threads below 1, a speed not above 0, or hosts for another number of ranks.
+Cluster local_cluster(int ranks, std::span<const std::string> hosts = {}, int threads = 1, double speed = 1.0);
 
 }  // namespace millrace::cluster
