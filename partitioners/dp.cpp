@@ -245,7 +245,7 @@ class Search {
     return most + 1;
   }
 
-  // Nothing fits: says which stage of the best plan without a limit does not, and by how much.
+  // Nothing fits: the best plan without a limit, whose figures say which stage is too large and what would do.
   void unlimited(const Order& order, const plan::Shape& shape, const SegmentTable& table) {
     plan::Problem free = problem_;
     cluster::Cluster cluster = without_limits();
@@ -256,8 +256,7 @@ class Search {
     const auto cut = dp.solve(kNever, deadline_);
     if (!cut) return refuse(shape, plan::Refusal::time_limit, "");
     Choice choice(problem_, evaluate_, model, order, table, shape.pipelines);
-    const plan::Candidate candidate = judged(choice.plan(*cut));
-    refuse(shape, plan::Refusal::memory_exceeded, candidate.report.why_not);
+    keep(judged(choice.plan(*cut)));
   }
 
   cluster::Cluster without_limits() const {

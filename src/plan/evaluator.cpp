@@ -173,13 +173,14 @@ class Evaluation {
     report_.memory_efficiency = gibibytes > 0 ? report_.throughput_samples_per_s / gibibytes : 0.0;
   }
 
-  // The first stage that does not fit is named, with the limit that it would need.
+  // The stage that is furthest over its limit is named, with the limit that it would need.
   void check_limit(const StageReport& row, const StageMemory& memory, int device) {
     const auto limit = problem_.memory_of(device);
     if (!limit || memory.total() <= *limit) return;
-    const bool first = report_.feasible;
     report_.feasible = false;
-    if (!first) return;
+    const std::int64_t over = memory.total().value() - limit->value();
+    if (over <= furthest_over_) return;
+    furthest_over_ = over;
     report_.why_not = fmt::format(
         "stage {} of pipeline {} needs {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer {}, "
         "{} live micro-batches {}, workspace {}, buffers {}",
@@ -203,6 +204,7 @@ class Evaluation {
   const StageBytes& bytes_;
   PlanTimes times_;
   PlanReport report_;
+  std::int64_t furthest_over_ = 0;  // bytes
 };
 
 }  // namespace

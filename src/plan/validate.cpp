@@ -210,7 +210,8 @@ void require_valid(const Plan& plan, const Graph& graph, const Limits& limits, s
   const std::vector<Violation> violations = validate(plan, graph, limits);
   if (violations.empty()) return;
   std::string text = fmt::format("{}: not a valid plan", what);
-  for (const Violation& violation : violations) text += fmt::format("\n  {}", violation.text);
+  const char* before = violations.size() == 1 ? ": " : "\n  ";
+  for (const Violation& violation : violations) text += before + violation.text;
   throw InvalidInput(text);
 }
 
