@@ -34,22 +34,29 @@ std::string job_id() {
   return "none";
 }
 
-/// Field 22 of /proc/PID/stat; 0 if the process is gone or the system does not tell.
-std::uint64_t start_of(std::int64_t pid) {
+struct ProcessState {
+  std::uint64_t started = 0;  ///< 0 if the process is gone or the system does not tell
+  bool ended = false;         ///< killed, but its parent has not looked yet: it writes nothing any more
+};
+
+/// Fields 3 and 22 of /proc/PID/stat.
+ProcessState state_of(std::int64_t pid) {
   std::ifstream in(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(in, line);
   const std::size_t name_end = line.rfind(')');  // the name before it may hold blanks
-  if (name_end == std::string::npos) return 0;
+  if (name_end == std::string::npos) return {};
   std::istringstream fields(line.substr(name_end + 1));
+  ProcessState state;
   std::string field;
-  for (int number = 3; number < 22; ++number) fields >> field;
-  std::uint64_t started = 0;
-  fields >> started;
-  return started;
+  fields >> field;
+  state.ended = field == "Z" || field == "X";
+  for (int number = 4; number < 22; ++number) fields >> field;
+  fields >> state.started;
+  return state;
 }
 
-LockHolder this_process() { return {host_name(), ::getpid(), start_of(::getpid()), job_id()}; }
+LockHolder this_process() { return {host_name(), ::getpid(), state_of(::getpid()).started, job_id()}; }
 
 std::string written(const LockHolder& holder) {
   return fmt::format("host: {}\npid: {}\nstarted: {}\njob: {}\n", holder.host, holder.pid, holder.started, holder.job);
@@ -68,8 +75,9 @@ std::optional<LockHolder> parse(const std::string& text) {
 
 bool is_alive(const LockHolder& holder) {
   if (::kill(static_cast<pid_t>(holder.pid), 0) != 0 && errno == ESRCH) return false;
-  const std::uint64_t started = start_of(holder.pid);
-  return started == 0 || holder.started == 0 || started == holder.started;
+  const ProcessState state = state_of(holder.pid);
+  if (state.ended) return false;
+  return state.started == 0 || holder.started == 0 || state.started == holder.started;
 }
 
 /// Why the lock of `holder` must be left alone; empty if it may be taken over.

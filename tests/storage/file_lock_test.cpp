@@ -74,6 +74,17 @@ TEST(FileLock, OfADeadProcessIsTakenOverWithANotice) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a.h5.lock"));
 }
 
+TEST(FileLock, OfAKilledProcessThatItsParentHasNotLookedAtIsTakenOver) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // ended, and still in the table
+  write_lock(folder / "a.h5.lock", this_host(), child);
+  EXPECT_NO_THROW(FileLock(folder / "a.h5"));
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST(FileLock, AReusedPidIsNotItsFirstOwner) {
   const TemporaryFolder folder;
   write_lock(folder / "a.h5.lock", this_host(), ::getpid(), 1);  // this process did not start at tick 1
