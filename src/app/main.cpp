@@ -69,12 +69,9 @@ World start(int& argc, char**& argv) {
   return World();
 }
 
-}  // namespace
-
 // An error that all ranks have ends them in order; an error of one rank alone is said by that rank and ends the job
 // at once, since the others may wait for it (REPORTS C07).
-int main(int argc, char** argv) {
-  World world = start(argc, argv);
+int run_in(World& world, int argc, char** argv) {
   ExitCode code = ExitCode::internal;
   try {
     code = dispatch(argc, argv, world);
@@ -91,4 +88,16 @@ int main(int argc, char** argv) {
   }
   world.finish();
   return static_cast<int>(code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    World world = start(argc, argv);
+    return run_in(world, argc, argv);
+  } catch (const Error& error) {  // MPI did not start, or did not end
+    millrace::log::error(error.what());
+    return static_cast<int>(error.code());
+  }
 }

@@ -2,7 +2,9 @@
 #include "app/run_record.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -47,6 +49,13 @@ record::RankRow rank_row(const Session& session, const runtime::Programs& progra
   return row;
 }
 
+void make_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw SystemError(fmt::format("output: {}: cannot be made: {}", folder.string(), failure.message()));
+}
+
 nlohmann::json figures_json(const RunFigures& f) {
   return {{"iteration_time_s", f.iteration_time_s},   {"throughput_samples_per_s", f.throughput_samples_per_s},
           {"peak_memory_bytes", f.peak_memory_bytes}, {"mean_memory_bytes", f.mean_memory_bytes},
@@ -58,6 +67,8 @@ nlohmann::json figures_json(const RunFigures& f) {
 
 std::function<void(const std::string&)> stall_handler(const comm::World& world) {
   return [&world](const std::string& text) {
+    // All ranks wait for the same lost one: the lowest speaks and ends the others before they do.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100) * std::min(world.rank(), 20));
     log::error(fmt::format("stalled on {}: {}; a peer is lost, stopped or out of step", world.host(), text));
     world.abort(ExitCode::failed);
   };
@@ -74,7 +85,7 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
                 arguments.quiet || !world.root()) {
   world.on_root_then_all([&] {
     const std::filesystem::path file = session.experiment.output;
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+    make_folder(file.parent_path());
     file_.emplace(file, context_of(session, chosen, world, arguments),
                   record::ResultsOptions{arguments.overwrite, arguments.overwrite_lock});
     return std::string();
@@ -160,7 +171,11 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
 }
 
 void RunRecord::fail() {
-  if (file_) file_->close("failed");
+  try {
+    if (file_) file_->close("failed");
+  } catch (const Error&) {
+    // A full disk: the error that ended the run is the one to tell, and the rows flushed before are safe.
+  }
 }
 
 }  // namespace millrace::app

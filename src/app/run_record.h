@@ -27,7 +27,7 @@ class RunRecord final : public runtime::RunObserver {
 
   /// Collects what the ranks used, writes the last tables and prints the summary. Collective.
   void close(const runtime::Outcome& outcome);
-  /// Marks the file as failed; what was written stays.
+  /// Marks the file as failed where it still can be written; what was written before stays.
   void fail();
 
  private:

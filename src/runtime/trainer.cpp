@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "comm/shared_error.h"
 #include "program/describe.h"
 #include "runtime/learning_rate.h"
 #include "runtime/process_memory.h"
@@ -111,9 +112,11 @@ Outcome Trainer::run(RunObserver& observer) {
     observer.iteration(row);
     skips = row.skipped ? skips + 1 : 0;
     if (skips >= options_.maximum_skips) {
-      throw RunFailed(fmt::format("{} iterations in a row without a finite loss and gradient, the last is iteration {} "
-                                  "(loss {}, gradient norm {}): lower train.optimizer.lr or set train.clip_norm",
-                                  skips, row.iteration, row.loss, row.gradient_norm));
+      throw comm::SharedError(  // the sums that tell it are those of all ranks
+          ExitCode::failed,
+          fmt::format("{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
+                      "norm {}): lower train.optimizer.lr or set train.clip_norm",
+                      skips, row.iteration, row.loss, row.gradient_norm));
     }
     const bool due = options_.evaluate_every > 0 && (step + 1) % options_.evaluate_every == 0;
     if (!evaluation_.empty() && (due || last)) {

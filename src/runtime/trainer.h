@@ -44,7 +44,7 @@ class Trainer {
   Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings);
 
   /// Trains for `options.iterations` and evaluates; every rank of the transport calls it.
-  /// \throws RunFailed  after `maximum_skips` iterations in a row whose gradient was not finite.
+  /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite.
   Outcome run(RunObserver& observer);
 
   /// All parameters and buffers by tensor id, each from its lowest owner, on rank 0; empty elsewhere. Collective.

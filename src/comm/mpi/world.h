@@ -8,14 +8,9 @@
 #include <mpi.h>
 
 #include "base/errors.h"
+#include "comm/shared_error.h"
 
 namespace millrace::comm {
-
-/// An error that all ranks have at the same point: rank 0 says it, and all end in order with its code.
-class SharedError : public Error {
- public:
-  using Error::Error;
-};
 
 /// MPI from construction to finish(). Outside a launcher it is a world of one.
 class World {
