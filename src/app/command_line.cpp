@@ -1,7 +1,7 @@
 // The sub-commands and their options; the only file that sees the command line library.
 #include <algorithm>
 #include <iostream>
-#include <map>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -10,15 +10,23 @@
 #include "app/version.h"
 #include "base/errors.h"
 #include "base/text.h"
+#include "config/values.h"
 
 namespace millrace::app {
 namespace {
 
+Format format_of(const std::string& word) {
+  static const std::vector<std::string> kWords{"table", "json"};
+  const auto found = std::find(kWords.begin(), kWords.end(), word);
+  if (found == kWords.end()) throw InvalidInput(unknown_name("--format", word, kWords));
+  return static_cast<Format>(found - kWords.begin());
+}
+
 void add_common(CLI::App& command, Arguments& arguments) {
   command.add_option("--set", arguments.sets, "change a setting: path.to.key=VALUE, read as YAML; repeatable")
       ->type_name("PATH=VALUE")->allow_extra_args(false);
-  command.add_option("--format", arguments.format, "table or json (one document on standard output)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"table", Format::table}, {"json", Format::json}}))
+  command.add_option_function<std::string>("--format", [&](const std::string& word) { arguments.format = format_of(word); },
+                                           "table or json (one document on standard output)")
       ->type_name("table|json");
   command.add_flag("--quiet", arguments.quiet, "warnings and errors only");
   command.add_flag("--verbose", arguments.verbose, "details too");
@@ -31,8 +39,13 @@ void add_experiment(CLI::App& command, Arguments& arguments) {
 
 void add_planning(CLI::App& command, Arguments& arguments) {
   command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
-  command.add_option("--time-limit", arguments.time_limit_s, "seconds for each partitioner, instead of its own limit")
-      ->type_name("SECONDS")->check(CLI::PositiveNumber);
+  command.add_option_function<std::string>("--time-limit", [&arguments](const std::string& written) {
+    try {
+      arguments.time_limit_s = std::get<Seconds>(config::parse_value(config::Duration{}, written)).value();
+    } catch (const InvalidInput& error) {
+      throw CLI::ValidationError("--time-limit", error.what());
+    }
+  }, "for each partitioner, instead of its own limit: 10s")->type_name("TIME");
   command.add_option("--top", arguments.top, "plans to show")->type_name("K")->check(CLI::PositiveNumber);
 }
 
@@ -59,6 +72,20 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   if (word.empty() || word.front() == '-') return;
   const std::vector<std::string> names = names_of(app);
   if (std::find(names.begin(), names.end(), word) == names.end()) throw InvalidInput(unknown_name("command", word, names));
+}
+
+// An option that the command does not have confuses the count of what follows it: it is told first.
+void check_options(const CLI::App& command, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view typed(argv[i]);
+    const std::string word(typed.substr(0, typed.find('=')));
+    if (word.rfind("--", 0) != 0 || word == "--" || std::find(names.begin(), names.end(), word) != names.end()) continue;
+    throw InvalidInput(unknown_name("option of " + command.get_name(), word, names));
+  }
 }
 
 void define(CLI::App& app, Arguments& arguments) {
@@ -125,6 +152,7 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
     if (speak) app.exit(answer, std::cout, std::cerr);
     return {};
   } catch (const CLI::ParseError& error) {
+    for (const CLI::App* command : app.get_subcommands()) check_options(*command, argc, argv);
     throw InvalidInput(fmt::format("{} (see millrace {} --help)", error.what(), argc > 1 && argv[1][0] != '-' ? argv[1] : ""));
   }
   arguments.command = app.get_subcommands().front()->get_name();

@@ -29,6 +29,7 @@ struct DataSection {
 
 struct PlanSection {
   std::vector<Choice> partitioners;
+  std::string order = "best";                           ///< of operators; a partitioner's own option goes before it
   std::string objective = "throughput";
   std::vector<Choice> schedules;
   std::vector<std::int64_t> micro_batches;              ///< candidates, per pipeline; empty: auto

@@ -15,7 +15,7 @@ namespace {
 
 void print_tables(const Session& session, const Planned& planned, const Arguments& arguments) {
   if (planned.ranking.plans.empty()) {
-    print("no plan fits: " + planned.why_not + "\n");
+    print(planned.why_not + "\n");
   } else {
     const plan::PlanReport& best = planned.ranking.plans.front().report;
     print(table_text(planner::plans_table(planned.ranking.plans)) + "\n");

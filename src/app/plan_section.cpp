@@ -17,6 +17,17 @@ std::vector<NamedOptions> rows_of(const Registry& registry) {
   return rows;
 }
 
+// plan.order is the default of the partitioners' option of that name.
+std::vector<NamedOptions> partitioner_rows(const std::string& order) {
+  std::vector<NamedOptions> rows = rows_of(partitioners::registry());
+  for (NamedOptions& row : rows) {
+    for (config::Option& option : row.options) {
+      if (option.name == "order") option.standard = order;
+    }
+  }
+  return rows;
+}
+
 std::vector<Choice> read_choices(config::Reader& reader, const std::string& key, const std::vector<NamedOptions>& rows,
                                  const std::string& standard) {
   std::vector<Choice> choices;
@@ -106,9 +117,9 @@ void read_warmup(config::Reader& reader, PlanSection& plan) {
 PlanSection read_plan(const config::Field& field) {
   config::Reader reader(field);
   PlanSection plan;
-  plan.partitioners = read_choices(reader, "partitioner", rows_of(partitioners::registry()), "dp");
+  plan.order = reader.get("order", config::OneOf{{"topological", "best"}}, plan.order);
+  plan.partitioners = read_choices(reader, "partitioner", partitioner_rows(plan.order), "dp");
   plan.schedules = read_choices(reader, "schedule", rows_of(schedules::registry()), "1f1b");
-  reader.get("order", config::OneOf{{"topological", "best"}}, "best");
   plan.objective = reader.get("objective", config::OneOf{plan::objective_names()}, plan.objective);
   read_micro_batches(reader, plan);
   read_warmup(reader, plan);
@@ -123,7 +134,7 @@ PlanSection read_plan(const config::Field& field) {
 Node write_plan(const PlanSection& plan) {
   Node node = Node::map();
   node.add("partitioner", write_choices(plan.partitioners));
-  node.add("order", Node::quote("best"));
+  node.add("order", Node::quote(plan.order));
   node.add("objective", Node::quote(plan.objective));
   node.add("schedule", write_choices(plan.schedules));
   if (plan.micro_batch_size) {

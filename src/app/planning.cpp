@@ -140,7 +140,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
   Chosen chosen;
   const std::string text = world.on_root_then_all([&] {
     const Planned planned = make_plans(session, arguments);
-    if (planned.ranking.plans.empty()) throw Error(ExitCode::infeasible, "no plan fits: " + planned.why_not);
+    if (planned.ranking.plans.empty()) throw Error(ExitCode::infeasible, planned.why_not);
     chosen.report = planned.ranking.plans.front().report;
     return plan::to_yaml(planned.ranking.plans.front().plan, session.graph);
   });

@@ -1,6 +1,7 @@
 // `millrace verify`: a few iterations under the plan and on one rank; loss, gradient norm and parameters must agree.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,8 +57,8 @@ Trial train(const Session& session, const Plan& plan, const dataset::Source& sou
 Plan one_rank(const Plan& plan, const Graph& graph) {
   Plan single = plan;
   Pipeline pipeline;
-  for (const Pipeline& p : plan.pipelines) pipeline.micro_batches += p.micro_batches;
-  pipeline.micro_batches -= 1;  // a pipeline starts with one
+  pipeline.micro_batches = std::accumulate(plan.pipelines.begin(), plan.pipelines.end(), std::int64_t{0},
+                                           [](std::int64_t sum, const Pipeline& p) { return sum + p.micro_batches; });
   Stage stage;
   for (OpId op = 0; op < graph.size(); ++op) stage.ops.push_back(op);
   stage.devices = {0};
