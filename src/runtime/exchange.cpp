@@ -94,7 +94,7 @@ void Exchange::release(std::int32_t transfer) {
   if (channel.posted < channel.transfers.size()) post(channel);
 }
 
-Exchange::Buffer& Exchange::free_buffer(Channel& channel) {
+Exchange::Buffer& Exchange::free_buffer(Channel& channel, comm::WaitObserver& observer) {
   for (Buffer& buffer : channel.buffers) {
     if (buffer.ticket == comm::kNoTicket) return buffer;
     if (transport_.test(buffer.ticket)) {
@@ -102,15 +102,22 @@ Exchange::Buffer& Exchange::free_buffer(Channel& channel) {
       return buffer;
     }
   }
+  if (!program_.training && channel.buffers.size() > static_cast<std::size_t>(window_)) {
+    Buffer& buffer = channel.buffers[channel.oldest];
+    channel.oldest = (channel.oldest + 1) % channel.buffers.size();
+    transport_.wait(buffer.ticket, &observer);
+    buffer.ticket = comm::kNoTicket;
+    return buffer;
+  }
   channel.buffers.emplace_back();
   channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
   return channel.buffers.back();
 }
 
-void Exchange::send(std::int32_t transfer, const void* data) {
+void Exchange::send(std::int32_t transfer, const void* data, comm::WaitObserver& observer) {
   const auto id = static_cast<std::size_t>(transfer);
   const Transfer& t = program_.transfers[id];
-  Buffer& buffer = free_buffer(channels_[static_cast<std::size_t>(channel_of_[id])]);
+  Buffer& buffer = free_buffer(channels_[static_cast<std::size_t>(channel_of_[id])], observer);
   const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
   std::memcpy(buffer.data.get(), data, bytes);
   buffer.ticket = transport_.send({buffer.data.get(), bytes}, t.receiver, t.tag);

@@ -14,14 +14,16 @@
 namespace millrace::runtime {
 
 /// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that is
-/// waited for; sends copy into buffers of their own, which free when they are matched.
+/// waited for; sends copy into buffers of their own, which free when they are matched. Training never waits for one
+/// (the verifier's rule). Evaluation does once a channel holds window + 1: a stage that only computes forwards would
+/// otherwise run ahead of the next by the whole test split.
 class Exchange {
  public:
   Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision, comm::Transport& transport);
 
   /// Start of an iteration: posts the first receives of every channel.
   void begin();
-  void send(std::int32_t transfer, const void* data);
+  void send(std::int32_t transfer, const void* data, comm::WaitObserver& observer);
   /// Waits for the transfer's data; valid until release(transfer).
   const void* receive(std::int32_t transfer, comm::WaitObserver& observer);
   /// Gives the buffer back, which posts the channel's next receive.
@@ -43,9 +45,10 @@ class Exchange {
     std::int64_t capacity = 0;            // bytes of the largest
     std::vector<Buffer> buffers;
     std::size_t posted = 0;               // receives posted in this iteration
+    std::size_t oldest = 0;               // of the buffers, where sends wait for one
   };
   void post(Channel& channel);
-  Buffer& free_buffer(Channel& channel);
+  Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 
   const Program& program_;
   comm::Transport& transport_;

@@ -230,7 +230,8 @@ void ProgramRunner::send(const Instruction& instruction) {
   const std::int64_t row_bytes = exchange_.transfer_bytes(instruction.transfer) / t.rows.size();
   const void* data = t.direction == Direction::activation ? at.executable->output(at.slot, t.tensor)
                                                           : at.executable->input_gradient(at.slot, t.tensor);
-  exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes);
+  exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes,
+                 watchdog_);
 }
 
 void ProgramRunner::reduce_norm() {
