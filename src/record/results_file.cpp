@@ -1,6 +1,8 @@
 // Writes the tables of a run and keeps them on the disk while it goes on.
 #include "record/results_file.h"
 
+#include <chrono>
+
 #include "record/columns.h"
 #include "storage/published_file.h"
 
@@ -36,26 +38,34 @@ storage::Existing existing(const ResultsOptions& options) {
 }  // namespace
 
 ResultsFile::ResultsFile(const std::filesystem::path& file, const RunContext& context, const ResultsOptions& options)
-    : lock_(file, options.overwrite_lock), flushed_(std::chrono::steady_clock::now()) {
+    : lock_(file, options.overwrite_lock) {
   file_ = storage::make_published(lock_, existing(options), [&](storage::File& made) { build(made, context); });
   iterations_ = file_->table("iterations");
   evaluations_ = file_->table("evaluation");
+  flusher_ = std::thread([this] { keep_flushing(); });
 }
 
+ResultsFile::~ResultsFile() { stop(); }
+
 void ResultsFile::add(const IterationRow& row, std::int64_t samples_of_row) {
+  const std::scoped_lock lock(mutex_);
+  rethrow_failure();
   const double throughput = row.time.value() > 0 ? static_cast<double>(samples_of_row) / row.time.value() : 0.0;
   iterations_->append({row.iteration, row.epoch, row.samples, row.loss, row.gradient_norm, row.learning_rate,
                        row.time.value(), throughput, row.exposed_communication.value(),
                        std::int64_t{row.skipped ? 1 : 0}});
-  flush_if_due();
+  added();
 }
 
 void ResultsFile::add(const EvaluationRow& row) {
+  const std::scoped_lock lock(mutex_);
+  rethrow_failure();
   evaluations_->append({row.iteration, row.loss, row.accuracy});
-  flush_if_due();
+  added();
 }
 
 void ResultsFile::add(const std::vector<RankRow>& ranks) {
+  const std::scoped_lock lock(mutex_);
   storage::Table table = file_->make_table("ranks", rank_columns(), ranks.size(), "one row for each rank");
   for (const RankRow& row : ranks) {
     const RankReport& r = row.report;
@@ -69,6 +79,7 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
 
 void ResultsFile::add(const std::vector<TimelineRow>& measured, std::int64_t iteration,
                       const std::vector<double>& predicted_s) {
+  const std::scoped_lock lock(mutex_);
   storage::Table table = file_->make_table("instructions", instruction_columns(), at_least_one(static_cast<std::int64_t>(measured.size())),
                                            "when each instruction of one iteration ran, in the clock of its rank");
   for (std::size_t i = 0; i < measured.size(); ++i) {
@@ -81,20 +92,53 @@ void ResultsFile::add(const std::vector<TimelineRow>& measured, std::int64_t ite
 }
 
 void ResultsFile::add_group(const std::string& name, const std::vector<Fact>& facts) {
+  const std::scoped_lock lock(mutex_);
   storage::Group group = file_->make_group(name);
   set(group, facts);
 }
 
-void ResultsFile::flush_if_due() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - flushed_ < kFlushEvery) return;
+void ResultsFile::added() {
+  waiting_rows_ = true;
+  wake_.notify_one();
+}
+
+void ResultsFile::flush() {
   iterations_->flush();
   evaluations_->flush();
   file_->flush();
-  flushed_ = now;
+  waiting_rows_ = false;
+}
+
+void ResultsFile::keep_flushing() {
+  std::unique_lock lock(mutex_);
+  try {
+    for (;;) {
+      wake_.wait(lock, [this] { return stop_ || waiting_rows_; });
+      // Rows gather for a while, so that fast iterations do not pay for a flush each.
+      if (wake_.wait_for(lock, kFlushEvery, [this] { return stop_; })) return;
+      flush();
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void ResultsFile::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  if (flusher_.joinable()) flusher_.join();
+}
+
+void ResultsFile::rethrow_failure() {
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 void ResultsFile::close(const std::string& status) {
+  stop();
+  rethrow_failure();
   iterations_->flush();
   evaluations_->flush();
   file_->set("status", status);

@@ -1,12 +1,14 @@
 // The results file of one run (INTERFACES 6): tables that survive a kill, and the context they were made in.
 #pragma once
 
-#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -51,12 +53,16 @@ struct ResultsOptions {
   bool overwrite_lock = false;
 };
 
-/// Made exclusively under its own lock before training starts; rows are on the disk at most a second after they
-/// were made. `status` is running until close(); a file left behind by a kill says so truthfully.
+/// Made exclusively under its own lock before training starts; rows are in the file at most a second after they
+/// were made, whatever follows them: a thread of its own flushes. An error of that thread is thrown by the next call.
+/// `status` is running until close(); a file left behind by a kill says so truthfully.
 class ResultsFile {
  public:
   /// \throws InvalidInput  when the file exists and may not be replaced, or another run holds it (names the holder).
   ResultsFile(const std::filesystem::path& file, const RunContext& context, const ResultsOptions& options);
+  ResultsFile(const ResultsFile&) = delete;
+  ResultsFile& operator=(const ResultsFile&) = delete;
+  ~ResultsFile();
 
   void add(const IterationRow& row, std::int64_t samples_of_row);
   void add(const EvaluationRow& row);
@@ -69,13 +75,22 @@ class ResultsFile {
   void close(const std::string& status);
 
  private:
-  void flush_if_due();
+  void added();
+  void flush();
+  void keep_flushing();
+  void stop();
+  void rethrow_failure();
 
   storage::FileLock lock_;
+  std::mutex mutex_;  ///< of all below
   std::optional<storage::File> file_;
   std::optional<storage::Table> iterations_;
   std::optional<storage::Table> evaluations_;
-  std::chrono::steady_clock::time_point flushed_;
+  bool waiting_rows_ = false;  ///< added since the last flush
+  bool stop_ = false;
+  std::exception_ptr failure_;
+  std::condition_variable wake_;
+  std::thread flusher_;  ///< last: it uses all of the above
 };
 
 }  // namespace millrace::record

@@ -55,7 +55,8 @@ TEST(MpiTransport, FinishedSendThatNobodyWaitsForDoesNotHoldUpASum) {
   EXPECT_EQ(in, previous);
 
   std::vector<double> values(1 << 19, 1.0);  // 4 MiB: many steps of the progress engine
-  const Ticket sum = transport.all_reduce(group, values.data(), static_cast<std::int64_t>(values.size()), Element::float64);
+  const Ticket sum =
+      transport.all_reduce(group, values.data(), static_cast<std::int64_t>(values.size()), Element::float64);
   EXPECT_TRUE(done_without_the_caller());
   transport.wait(sum, nullptr);
   EXPECT_EQ(values, std::vector<double>(values.size(), transport.size()));

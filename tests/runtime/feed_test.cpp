@@ -60,7 +60,8 @@ class FedRank {
   Feed& feed() { return *feed_; }
 
   // Fills all micro-batches of the batch and holds them against `ids`; adds the samples read to the sets.
-  void check(const std::vector<std::int64_t>& ids, std::multiset<std::int64_t>& inputs, std::multiset<std::int64_t>& labels) {
+  void check(const std::vector<std::int64_t>& ids, std::multiset<std::int64_t>& inputs,
+             std::multiset<std::int64_t>& labels) {
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       if (programs_[p]->batch != static_cast<std::int64_t>(ids.size())) continue;
       for (const BoundMicroBatch& at : bound_[p]) {
@@ -174,7 +175,8 @@ TEST(Feed, StartsAnywhereInTheRun) {
 
 TEST(Feed, PaddingRepeatsSamplesOfItsOwnBatch) {
   const Graph graph = millrace::testing::small_network("mlp");
-  const std::vector<Program> programs{training_program(graph, millrace::testing::make_plan(graph, {1, 1, 3, "gpipe"}), 8)};
+  const std::vector<Program> programs{
+      training_program(graph, millrace::testing::make_plan(graph, {1, 1, 3, "gpipe"}), 8)};
   const TellingSource source(11);
   const dataset::SampleOrder order(9, 11, 8, dataset::Tail::pad);
   FedRank rank(graph, programs, 0, 0, source, order);

@@ -42,7 +42,9 @@ struct WholeNetwork {
 };
 
 // The gradient of element i at step t: signs and sizes vary, zero among them.
-double gradient(std::int64_t i, int t) { return 0.3 * std::sin(static_cast<double>(i * 7 + t * 3)) * static_cast<double>(i % 5); }
+double gradient(std::int64_t i, int t) {
+  return 0.3 * std::sin(static_cast<double>(i * 7 + t * 3)) * static_cast<double>(i % 5);
+}
 double rate(int t) { return 0.1 / t; }
 
 constexpr int kSteps = 5;
@@ -89,7 +91,8 @@ TEST(Optimizer, Sgd) {
 }
 
 TEST(Optimizer, SgdDecaysWeightsThroughTheGradient) {
-  expect_steps({.weight_decay = 0.1}, [] { return [](double w, double g, double lr, int) { return w - lr * (g + 0.1 * w); }; });
+  expect_steps({.weight_decay = 0.1},
+               [] { return [](double w, double g, double lr, int) { return w - lr * (g + 0.1 * w); }; });
 }
 
 TEST(Optimizer, SgdWithMomentum) {

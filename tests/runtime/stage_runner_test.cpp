@@ -19,8 +19,8 @@ using Place = std::pair<const kernels::Executable*, int>;
 class StageSlots : public ::testing::Test {
  protected:
   // A pipeline of `stages`; the runner of stage `stage` with everything that `programs` need.
-  void prepare(int stages, std::int64_t micro_batches, const std::string& schedule, const std::vector<std::int64_t>& batches,
-               std::int32_t stage) {
+  void prepare(int stages, std::int64_t micro_batches, const std::string& schedule,
+               const std::vector<std::int64_t>& batches, std::int32_t stage) {
     const Plan plan = millrace::testing::make_plan(graph_, {1, stages, micro_batches, schedule});
     programs_.clear();
     for (const std::int64_t batch : batches) programs_.push_back(training_program(graph_, plan, batch));
@@ -55,7 +55,8 @@ class StageSlots : public ::testing::Test {
   // Slots compiled for the executables of `program`, by rows.
   std::map<std::int64_t, int> slots(const Program& program) const {
     std::map<std::int64_t, int> all;
-    for (const BoundMicroBatch& at : runner_->bind(program, rank_)) all[at.executable->rows()] = at.executable->bytes().slots;
+    for (const BoundMicroBatch& at : runner_->bind(program, rank_))
+      all[at.executable->rows()] = at.executable->bytes().slots;
     return all;
   }
 
