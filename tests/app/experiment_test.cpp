@@ -1,0 +1,179 @@
+// Experiment files: defaults, what is refused and how, and the way back to text (INTERFACES 2 and 9).
+#include "app/experiment.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/app/experiment_file.h"
+
+namespace millrace::app {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(Experiment, DefaultsAreThoseOfTheDocument) {
+  const Experiment e = ExperimentFile(small()).read();
+  EXPECT_EQ(e.seed, 1U);
+  EXPECT_FALSE(e.data.file);
+  EXPECT_EQ(e.data.tail, dataset::Tail::drop);
+  ASSERT_EQ(e.plan.partitioners.size(), 1U);
+  EXPECT_EQ(e.plan.partitioners[0].name, "dp");
+  EXPECT_EQ(e.plan.partitioners[0].options.duration("time_limit"), Seconds(10));
+  EXPECT_EQ(e.plan.order, "best");
+  EXPECT_EQ(e.plan.objective, "throughput");
+  ASSERT_EQ(e.plan.schedules.size(), 1U);
+  EXPECT_EQ(e.plan.schedules[0].name, "1f1b");
+  EXPECT_THAT(e.plan.micro_batches, IsEmpty());
+  EXPECT_THAT(e.plan.warmup, IsEmpty());
+  EXPECT_EQ(e.plan.bucket_size, 25_MiB);
+  EXPECT_FALSE(e.plan.stages || e.plan.pipelines || e.plan.memory_limit || e.plan.file);
+  EXPECT_EQ(e.train.iterations, 100);
+  EXPECT_EQ(e.train.optimizer.kind, runtime::OptimizerKind::sgd);
+  EXPECT_EQ(e.train.optimizer.learning_rate, 0.01);
+  EXPECT_EQ(e.train.optimizer.momentum, 0);
+  EXPECT_EQ(e.train.optimizer.weight_decay, 0);
+  EXPECT_EQ(e.train.learning_rate.kind, runtime::ScheduleKind::constant);
+  EXPECT_EQ(e.train.clip_norm, 0);
+  EXPECT_EQ(e.train.precision, kernels::Precision::fp32);
+  EXPECT_EQ(e.train.kernels, "auto");
+  EXPECT_EQ(e.train.evaluate_every, 0);
+  EXPECT_EQ(e.train.seed, 1U);
+  EXPECT_EQ(e.output, "results/tiny.h5");
+}
+
+TEST(Experiment, AdamHasItsOwnDefaults) {
+  for (const char* kind : {"adam", "adamw"}) {
+    const Experiment e = ExperimentFile(small("train: {optimizer: {kind: " + std::string(kind) + "}}\n")).read();
+    EXPECT_EQ(e.train.optimizer.learning_rate, 1e-3);
+    EXPECT_EQ(e.train.optimizer.beta1, 0.9);
+    EXPECT_EQ(e.train.optimizer.beta2, 0.999);
+    EXPECT_EQ(e.train.optimizer.epsilon, 1e-8);
+    EXPECT_EQ(e.train.optimizer.weight_decay, 0);
+  }
+}
+
+TEST(Experiment, EffectiveTextReadsBackAsItself) {
+  const std::vector<std::string> texts{
+      small(),
+      small("seed: 7\noutput: \"out {name}/{name}: 1.h5\"\n"),
+      small("plan: {partitioner: [dp, {name: dp, order: topological, time_limit: 2 s}, time_equal], schedule: [gpipe, "
+            "1f1b]}\n"),
+      small("plan: {order: topological, micro_batches: [1, 2, 4], warmup: [3, 2, 0], stages: 3, pipelines: 2}\n"),
+      small("plan: {stages: [[\"linear0\", \"relu*\"], [linear1, linear2, loss]], bucket_size: 1 KiB, memory_limit: 12 "
+            "GiB}\n"),
+      small("plan: {pipelines: 2, micro_batch_size: 4, objective: bottleneck}\n"),
+      small(
+          "train: {epochs: 3, optimizer: {kind: sgd, lr: 1e-1, momentum: 0.9, nesterov: true, weight_decay: 1e-4}}\n"),
+      small("train: {optimizer: {kind: adamw, beta1: 0.8, epsilon: 1e-6}, learning_rate: {kind: cosine, warmup: 20, "
+            "minimum: 1e-5}}\n"),
+      small("train: {learning_rate: {kind: step, every: 30, factor: 0.1}, clip_norm: 1.5, precision: fp64, kernels: "
+            "reference}\n"),
+      small("train: {evaluate_every: 10, maximum_skips: 2, stall_limit: 90 s}\n"),
+      "name: \"no\"\nmodel: {name: gpt, options: {layers: 1, width: 8, heads: 2, sequence: 4, vocabulary: 11, tied: "
+      "false}}\n"
+      "data: {batch: 3, tail: uneven}\n"};
+  for (const std::string& text : texts) {
+    const Experiment e = ExperimentFile(text).read();
+    const Experiment again = experiment_from_text(e.effective);
+    EXPECT_EQ(again.output, e.output);
+    // Writing what was read from the effective text gives the effective text: nothing is lost on the way.
+    EXPECT_EQ(ExperimentFile(e.effective).read().effective, e.effective) << text;
+  }
+}
+
+TEST(Experiment, OrderOfThePlanIsTheDefaultOfThePartitioners) {
+  const Experiment e =
+      ExperimentFile(small("plan: {order: topological, partitioner: [dp, {name: dp, order: best}]}\n")).read();
+  EXPECT_EQ(e.plan.partitioners[0].options.text("order"), "topological");
+  EXPECT_EQ(e.plan.partitioners[1].options.text("order"), "best");
+}
+
+TEST(Experiment, AllErrorsAreToldAtOnceWithTheirLines) {
+  const std::string told = refusal(
+      "name: tiny\n"
+      "model: {name: mpl}\n"
+      "data: {batch: 0, tial: drop}\n"
+      "plan:\n"
+      "  partitioner: dq\n"
+      "  stages: 010\n"
+      "  bucket_size: 25\n"
+      "train:\n"
+      "  optimiser: {kind: sgd}\n"
+      "  iterations: 1e3\n"
+      "  clip_norm: yes please\n");
+  for (const char* part :
+       {"e.yaml:2:", "unknown model 'mpl' (did you mean 'mlp'?)", "e.yaml:3:", "data.batch",
+        "'tial' (did you mean 'tail'?)", "e.yaml:5:", "'dq' (did you mean 'dp'?)", "e.yaml:6:", "plan.stages",
+        "e.yaml:7:", "plan.bucket_size", "e.yaml:9:", "'optimiser' (did you mean 'optimizer'?)",
+        "e.yaml:10:", "train.iterations", "e.yaml:11:", "train.clip_norm"}) {
+    EXPECT_THAT(told, HasSubstr(part));
+  }
+}
+
+TEST(Experiment, RequiredKeysAreNamed) {
+  EXPECT_THAT(refusal("seed: 1\n"), AllOf(HasSubstr("name"), HasSubstr("model")));
+  EXPECT_THAT(refusal("name: a\nmodel: {name: mlp}\ndata: {source: synthetic}\n"), HasSubstr("data.batch"));
+  EXPECT_THAT(refusal("name: a/b\nmodel: {name: mlp}\ndata: {batch: 1}\n"), HasSubstr("no '/'"));
+}
+
+TEST(Experiment, IterationsAndEpochsExcludeEachOther) {
+  EXPECT_THAT(refusal(small("train: {iterations: 5, epochs: 1}\n")), HasSubstr("iterations or epochs, not both"));
+  const Experiment e = ExperimentFile(small("train: {epochs: 2}\n")).read();
+  EXPECT_EQ(e.epochs, 2);
+  EXPECT_THAT(e.effective, AllOf(HasSubstr("epochs: 2"), Not(HasSubstr("iterations:"))));
+}
+
+TEST(Experiment, MicroBatchesAndTheirSizeExcludeEachOther) {
+  EXPECT_THAT(refusal(small("plan: {micro_batches: 4, micro_batch_size: 2}\n")), HasSubstr("not both"));
+  EXPECT_EQ(ExperimentFile(small("plan: {micro_batch_size: 2}\n")).read().plan.micro_batch_size, 2);
+}
+
+TEST(Experiment, StagesMayBeGivenAsPatterns) {
+  const Experiment e = ExperimentFile(small("plan: {stages: [[linear0, \"relu*\"], [linear1]]}\n")).read();
+  EXPECT_THAT(e.plan.explicit_stages, ElementsAre(ElementsAre("linear0", "relu*"), ElementsAre("linear1")));
+  EXPECT_FALSE(e.plan.stages);
+  EXPECT_THAT(refusal(small("plan: {stages: [[linear0], []]}\n")), HasSubstr("at least one operator"));
+  EXPECT_THAT(refusal(small("plan: {stages: []}\n")), HasSubstr("at least one stage"));
+}
+
+TEST(Experiment, NamesAreTextWhateverTheyLookLike) {
+  for (const std::string name : {"no", "on", "1e3", "null", "~x"}) {
+    const Experiment e = ExperimentFile("name: \"" + name + "\"\nmodel: {name: mlp}\ndata: {batch: 1}\n").read();
+    EXPECT_EQ(e.output, "results/" + name + ".h5");
+    EXPECT_EQ(experiment_from_text(e.effective).name, name);
+  }
+}
+
+TEST(Experiment, OutputFolderIsReplacedAndTheFileKeepsItsName) {
+  const ExperimentFile file(small("output: somewhere/{name}-x.h5\n"));
+  EXPECT_EQ(file.read().output, "somewhere/tiny-x.h5");
+  EXPECT_EQ(read_experiment({file.path(), {}, "other/place"}).output, "other/place/tiny-x.h5");
+}
+
+TEST(Experiment, InputsAreLookedUpBesideTheFileThenInTheWorkingFolder) {
+  const ExperimentFile named("name: a\nmodel: {name: mlp}\ndata: {batch: 1, source: beside.h5}\n");
+  std::ofstream(named.folder() / "beside.h5") << "x";
+  const Experiment e = named.read();
+  EXPECT_EQ(*e.data.file, named.folder() / "beside.h5");
+  EXPECT_EQ(*experiment_from_text(e.effective).data.file, named.folder() / "beside.h5");
+  EXPECT_THAT(refusal("name: a\nmodel: {name: mlp}\ndata: {batch: 1, source: nothing.h5}\n"),
+              AllOf(HasSubstr("nothing.h5"), HasSubstr(std::filesystem::current_path().string())));
+}
+
+TEST(Experiment, OptimizersRefuseWhatTheyDoNotHave) {
+  EXPECT_THAT(refusal(small("train: {optimizer: {kind: adam, momentum: 0.9}}\n")), HasSubstr("unknown key 'momentum'"));
+  EXPECT_THAT(refusal(small("train: {optimizer: {nesterov: true}}\n")), HasSubstr("Nesterov needs a momentum"));
+  EXPECT_THAT(refusal(small("train: {optimizer: {lr: -1}}\n")), HasSubstr("train.optimizer.lr"));
+  EXPECT_THAT(refusal(small("train: {precision: fp64, kernels: onednn}\n")), HasSubstr("reference"));
+}
+
+TEST(Experiment, KeysOfWhatIsNotBuiltAreUnknown) {
+  EXPECT_THAT(refusal(small("slowdown: {3: 1.5}\n")), HasSubstr("unknown key 'slowdown'"));
+  EXPECT_THAT(refusal(small("train: {checkpoint: {every: 10}}\n")), HasSubstr("unknown key 'checkpoint'"));
+}
+
+}  // namespace
+}  // namespace millrace::app

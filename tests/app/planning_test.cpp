@@ -1,0 +1,79 @@
+// From an experiment to a search: counts that contradict each other are errors with the equation, not empty searches.
+#include "app/planning.h"
+
+#include <gmock/gmock.h>
+
+#include "cluster/local.h"
+#include "models/registry.h"
+#include "tests/app/experiment_file.h"
+
+namespace millrace::app {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Session session_of(const std::string& text, int ranks) {
+  Experiment experiment = ExperimentFile(text).read();
+  Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
+  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, {}, 1), 1};
+}
+
+std::string mlp(const std::string& plan) {
+  return "name: t\nmodel: {name: mlp, options: {inputs: 4, hidden: [8, 8], classes: 3}}\ndata: {batch: 24}\nplan: " +
+         plan + "\n";
+}
+
+std::string why(const std::string& plan, int ranks) {
+  try {
+    make_plans(session_of(mlp(plan), ranks), Arguments());
+  } catch (const InvalidInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Planning, MicroBatchSizeGivesTheCountOrShowsTheEquation) {
+  const Planned planned = make_plans(session_of(mlp("{pipelines: 2, micro_batch_size: 3}"), 2), Arguments());
+  ASSERT_FALSE(planned.ranking.plans.empty());
+  EXPECT_EQ(planned.ranking.plans.front().report.micro_batches, 4);  // 2 x 4 x 3 = 24
+  EXPECT_THAT(why("{pipelines: 2, micro_batch_size: 5}", 2),
+              HasSubstr("2 pipelines x 2 micro-batches x 5 rows = 20, but data.batch is 24"));
+  EXPECT_THAT(why("{micro_batch_size: 5}", 2), HasSubstr("needs plan.pipelines"));
+}
+
+TEST(Planning, RanksStagesAndPipelinesMustMatch) {
+  EXPECT_THAT(why("{stages: 4}", 3), AllOf(HasSubstr("needs 4 ranks"), HasSubstr("the job has 3")));
+  EXPECT_THAT(why("{pipelines: 2}", 3), HasSubstr("the job has 3"));
+  EXPECT_THAT(why("{stages: 7}", 8), AllOf(HasSubstr("7 stages"), HasSubstr("6 operators")));
+}
+
+TEST(Planning, ABatchTooSmallForItsMicroBatchesIsRefused) {
+  EXPECT_THAT(why("{pipelines: 4, micro_batches: 8}", 4),
+              HasSubstr("data.batch 24 is smaller than plan.pipelines 4 x plan.micro_batches 8 = 32"));
+  EXPECT_EQ(why("{pipelines: 4, micro_batches: 6}", 4), "");
+}
+
+TEST(Planning, WithoutAPlanThatFitsTheReasonNamesALimit) {
+  const Planned planned = make_plans(session_of(mlp("{memory_limit: 1 B}"), 2), Arguments());
+  EXPECT_TRUE(planned.ranking.plans.empty());
+  ASSERT_TRUE(planned.ranking.least_memory);
+  EXPECT_THAT(planned.why_not, HasSubstr(std::to_string(planned.ranking.least_memory->value()) + " bytes"));
+  const std::string enough = std::to_string(planned.ranking.least_memory->value());
+  EXPECT_FALSE(make_plans(session_of(mlp("{memory_limit: " + enough + " B}"), 2), Arguments()).ranking.plans.empty());
+}
+
+TEST(Planning, WarmupNeedsOneEntryAStage) {
+  EXPECT_THAT(why("{stages: 2, pipelines: 1, micro_batches: 4, warmup: [1, 1, 0]}", 2),
+              HasSubstr("plan.warmup has 3 entries"));
+}
+
+TEST(Planning, ExplicitStagesMustCoverTheModel) {
+  EXPECT_EQ(why("{stages: [[linear0, relu0], [linear1, relu1, linear2, loss]]}", 2), "");
+  EXPECT_THAT(why("{stages: [[linear0, relu0], [linear1, linear2, loss]]}", 2), HasSubstr("relu1"));
+  EXPECT_THAT(why("{stages: [[linear0, \"relu*\"], [linear1, \"rel*1\", linear2, loss]]}", 2), HasSubstr("relu1"));
+  EXPECT_THAT(why("{stages: [[linear0, relu7], [\"relu*\", linear1, linear2, loss]]}", 2), HasSubstr("relu7"));
+}
+
+}  // namespace
+}  // namespace millrace::app
