@@ -15,8 +15,10 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   const auto source = open_data(session, world);
   const Chosen chosen = choose_plan(session, arguments, world);
   constexpr std::int64_t kPromisedTag = 32767;  // what every MPI allows
-  const runtime::Programs programs = make_programs(session, chosen.plan, source->samples(dataset::Split::train),
-                                                   source->samples(dataset::Split::test), kPromisedTag);
+  const runtime::Programs programs = comm::on_all_alike([&] {
+    return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
+                         source->samples(dataset::Split::test), kPromisedTag);
+  });
   if (!world.root()) return ExitCode::done;
   const plan::PlanReport& report = *chosen.report;
   if (arguments.format == Format::json) {

@@ -21,9 +21,10 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   const auto source = open_data(session, world);
   const Chosen chosen = choose_plan(session, arguments, world);                                // 2. who does what
   comm::MpiTransport transport(world.communicator());
-  const runtime::Programs programs =                                                           // 3. in which order
-      make_programs(session, chosen.plan, source->samples(dataset::Split::train),
-                    source->samples(dataset::Split::test), transport.largest_tag());
+  const runtime::Programs programs = comm::on_all_alike([&] {                                  // 3. in which order
+    return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
+                         source->samples(dataset::Split::test), transport.largest_tag());
+  });
   runtime::use_threads(session.threads);
   const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
                                    session.experiment.data.batch, session.experiment.data.tail);

@@ -1,7 +1,6 @@
 // `millrace verify`: a few iterations under the plan and on one rank; loss, gradient norm and parameters must agree.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,9 +10,9 @@
 #include "app/print.h"
 #include "app/run_record.h"
 #include "app/session.h"
-#include "base/log.h"
 #include "cluster/launcher.h"
 #include "comm/mpi/mpi_transport.h"
+#include "plan/one_rank.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
 
@@ -41,7 +40,8 @@ Trial train(const Session& session, const Plan& plan, const dataset::Source& sou
             MPI_Comm communicator) {
   comm::MpiTransport transport(communicator);
   const std::int64_t samples = source.samples(dataset::Split::train);
-  const runtime::Programs programs = make_programs(session, plan, samples, 0, transport.largest_tag());
+  const runtime::Programs programs =
+      comm::on_all_alike([&] { return make_programs(session, plan, samples, 0, transport.largest_tag()); });
   const DataSection& data = session.experiment.data;
   const dataset::SampleOrder order(session.experiment.seed, samples, data.batch, data.tail);
   runtime::Trainer trainer(session.graph, programs, session.experiment.train,
@@ -51,21 +51,6 @@ Trial train(const Session& session, const Plan& plan, const dataset::Source& sou
   trainer.run(rows);
   trial.values = trainer.gather_values();
   return trial;
-}
-
-// Everything on rank 0, in the micro-batches of the plan: batch norm normalises within each.
-Plan one_rank(const Plan& plan, const Graph& graph) {
-  Plan single = plan;
-  Pipeline pipeline;
-  pipeline.micro_batches = std::accumulate(plan.pipelines.begin(), plan.pipelines.end(), std::int64_t{0},
-                                           [](std::int64_t sum, const Pipeline& p) { return sum + p.micro_batches; });
-  Stage stage;
-  for (OpId op = 0; op < graph.size(); ++op) stage.ops.push_back(op);
-  stage.devices = {0};
-  stage.shares = {1.0};
-  pipeline.stages.push_back(std::move(stage));
-  single.pipelines = {std::move(pipeline)};
-  return single;
 }
 
 double relative(double a, double b) { return b == 0 ? std::abs(a) : std::abs(a - b) / std::abs(b); }
@@ -95,10 +80,6 @@ void choose_numerics(Experiment& experiment) {
   experiment.train.precision = kernels::Precision::fp64;
 }
 
-bool differently_cut(const Plan& plan, std::int64_t batch) {
-  return plan.pipelines.size() > 1 && batch % (static_cast<std::int64_t>(plan.pipelines.size()) * plan.pipelines.front().micro_batches) != 0;
-}
-
 }  // namespace
 
 ExitCode verify(const Arguments& arguments, comm::World& world) {
@@ -111,14 +92,12 @@ ExitCode verify(const Arguments& arguments, comm::World& world) {
   session.experiment.train.iterations = arguments.iterations;
   choose_numerics(session.experiment);
   const Chosen chosen = choose_plan(session, arguments, world);
+  const Plan single_plan = comm::on_all_alike(
+      [&] { return plan::one_rank_plan(chosen.plan, session.graph, session.experiment.data.batch); });
   runtime::use_threads(session.threads);
   const Trial split = train(session, chosen.plan, *source, world, world.communicator());
   const std::string verdict = world.on_root_then_all([&] {
-    if (!session.graph.buffers().empty() && differently_cut(chosen.plan, session.experiment.data.batch)) {
-      log::warning("batch norm: the batch does not divide by pipelines x micro-batches, so one rank cannot form the same "
-                   "micro-batches and differences are expected");
-    }
-    const Trial single = train(session, one_rank(chosen.plan, session.graph), *source, world, MPI_COMM_SELF);
+    const Trial single = train(session, single_plan, *source, world, MPI_COMM_SELF);
     const double loss = largest_difference(split, single, &IterationRow::loss);
     const double norm = largest_difference(split, single, &IterationRow::gradient_norm);
     const double parameters = parameter_difference(split, single);

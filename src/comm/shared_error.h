@@ -11,4 +11,16 @@ class SharedError : public Error {
   using Error::Error;
 };
 
+/// Runs what every rank computes alike: its errors are the same everywhere, so they are shared.
+template <class Make>
+auto on_all_alike(Make make) {
+  try {
+    return make();
+  } catch (const SharedError&) {
+    throw;
+  } catch (const Error& error) {
+    throw SharedError(error.code(), error.what());
+  }
+}
+
 }  // namespace millrace::comm

@@ -14,8 +14,8 @@
 namespace millrace::testing {
 namespace {
 
-// Batch norm needs the same micro-batches on one rank: 240 divides by every pipelines × micro-batches of the grid.
-constexpr std::int64_t kBatchNormBatch = 240;
+// Batch norm needs the same micro-batches on one rank: 720 divides by every pipelines × micro-batches of the grid.
+constexpr std::int64_t kBatchNormBatch = 720;
 constexpr std::int64_t kBatch = 59;  // divides by none
 constexpr std::int64_t kSteps = 20;
 const std::vector<std::int64_t> kMicroBatches{1, 2, 3, 5, 8};
@@ -110,7 +110,7 @@ class EqualityGrid : public ::testing::TestWithParam<Selection> {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     TrainingRun result;
-    const SmallSource source(graph, 400, 30);
+    const SmallSource source(graph, 800, 30);
     if (grid.ranks() == 1) {
       if (rank == 0) result = train(graph, make_plan(graph, grid), source, s, MPI_COMM_SELF);
     } else {

@@ -3,50 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "base/errors.h"
+#include "comm/shared_error.h"
 #include "tests/mpi/networks.h"
-#include "tests/mpi/training_run.h"
+#include "tests/mpi/on_ranks.h"
 
 namespace millrace::testing {
 namespace {
-
-int world_rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-TrainingRun on_ranks(int count, const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& s) {
-  MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, world_rank() < count ? 0 : MPI_UNDEFINED, world_rank(), &part);
-  TrainingRun run;
-  if (part != MPI_COMM_NULL) {
-    run = train(graph, plan, source, s, part);
-    MPI_Comm_free(&part);
-  }
-  patient_barrier();
-  return run;
-}
-
-TrainingRun on_one_rank(const Graph& graph, const dataset::Source& source, const RunSettings& s) {
-  TrainingRun run;
-  if (world_rank() == 0) run = train(graph, make_plan(graph, {}), source, s, MPI_COMM_SELF);
-  patient_barrier();
-  return run;
-}
-
-RunSettings settings() {
-  RunSettings s;
-  s.train.iterations = 12;
-  s.train.optimizer.learning_rate = 0.05;
-  return s;
-}
-
-void expect_equal(const TrainingRun& a, const TrainingRun& b) {
-  if (world_rank() != 0) return;
-  EXPECT_LT(row_difference(a, b), 1e-5);
-  EXPECT_LT(value_difference(a, b), 1e-5);
-}
 
 // Two stages with `first` and `second` replicas.
 Plan replicated(const Graph& graph, std::vector<double> first, std::vector<double> second, std::int64_t micro_batches) {
@@ -65,7 +27,7 @@ Plan replicated(const Graph& graph, std::vector<double> first, std::vector<doubl
 TEST(Training, UnequalReplicaCountsExchangeExactlyTheirRows) {
   const Graph graph = small_network("gpt");
   const SmallSource source(graph, 90, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.batch = 23;
   const TrainingRun one = on_one_rank(graph, source, s);
   expect_equal(on_ranks(5, graph, replicated(graph, {0.3, 0.5, 0.2}, {0.6, 0.4}, 3), source, s), one);
@@ -75,7 +37,7 @@ TEST(Training, UnequalReplicaCountsExchangeExactlyTheirRows) {
 TEST(Training, ReplicaWithoutRowsStillTakesPartInEverySum) {
   const Graph graph = small_network("mlp");
   const SmallSource source(graph, 90, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.batch = 5;  // micro-batches of one row: two of three replicas get none
   const TrainingRun one = on_one_rank(graph, source, s);
   expect_equal(on_ranks(4, graph, replicated(graph, {0.4, 0.3, 0.3}, {1.0}, 5), source, s), one);
@@ -84,7 +46,7 @@ TEST(Training, ReplicaWithoutRowsStillTakesPartInEverySum) {
 TEST(Training, TailsFollowTheirPolicy) {
   const Graph graph = small_network("mlp");
   const SmallSource source(graph, 23, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.batch = 8;
   s.train.iterations = 6;
   for (const auto& [tail, last] : {std::pair{dataset::Tail::drop, std::int64_t{48}}, std::pair{dataset::Tail::pad, std::int64_t{46}},
@@ -95,6 +57,7 @@ TEST(Training, TailsFollowTheirPolicy) {
     expect_equal(split, one);
     if (world_rank() == 0) {
       EXPECT_EQ(split.rows.back().samples, last);
+      EXPECT_FALSE(split.outcome.last_iteration.rows.empty());
     }
   }
 }
@@ -102,7 +65,7 @@ TEST(Training, TailsFollowTheirPolicy) {
 TEST(Training, PipelinesMayCutTheModelDifferently) {
   const Graph graph = small_network("gpt");
   const SmallSource source(graph, 90, 10);
-  const RunSettings s = settings();
+  const RunSettings s = twelve_iterations();
   Plan plan = make_plan(graph, {2, 2, 2, "1f1b"});
   auto& first = plan.pipelines[0].stages;
   const std::ptrdiff_t moved = 5;
@@ -116,7 +79,7 @@ TEST(Training, PipelinesMayCutTheModelDifferently) {
 TEST(Training, ClippingUsesTheOneGlobalNorm) {
   const Graph graph = small_network("gpt");
   const SmallSource source(graph, 90, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.train.clip_norm = 0.5;
   const TrainingRun one = on_one_rank(graph, source, s);
   if (world_rank() == 0) {
@@ -128,7 +91,7 @@ TEST(Training, ClippingUsesTheOneGlobalNorm) {
 TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
   const Graph graph = small_network("resnet");
   const SmallSource source(graph, 90, 37);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.train.iterations = 4;
   const Plan plan = make_plan(graph, {1, 3, 4, "1f1b"});
   const TrainingRun without = on_ranks(3, graph, plan, source, s);
@@ -148,7 +111,7 @@ TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
 TEST(Training, StageWithoutParametersTakesPart) {
   const Graph graph = small_network("lenet");
   const SmallSource source(graph, 90, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.train.clip_norm = 1.0;
   Plan plan = make_plan(graph, {1, 3, 2, "1f1b"});
   auto& stages = plan.pipelines[0].stages;
@@ -162,7 +125,7 @@ TEST(Training, StageWithoutParametersTakesPart) {
 TEST(Training, AnInfiniteLossIsSkippedByAllAndThenEndsTheRun) {
   const Graph graph = small_network("mlp");
   const SmallSource source(graph, 90, 10);
-  RunSettings s = settings();
+  RunSettings s = twelve_iterations();
   s.train.optimizer.learning_rate = 1e30;
   s.train.maximum_skips = 3;
   bool failed = false;
