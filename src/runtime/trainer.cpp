@@ -105,7 +105,9 @@ Outcome Trainer::run(RunObserver& observer) {
   train_feed_->start(0, options_.iterations);
   for (std::int64_t step = 0; step < options_.iterations; ++step) {
     const bool last = step + 1 == options_.iterations;
-    if (last) train_.front()->record(&timeline_.rows);
+    if (last) {  // on the whole batch or on an epoch's shorter one, which is another program
+      for (auto& runner : train_) runner->record(&timeline_.rows);
+    }
     const IterationRow row = train_step(step);
     seconds.push_back(row.time.value());
     outcome.final_loss = row.loss;
