@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/prediction.h"
 #include "app/print.h"
 #include "app/rank_text.h"
 #include "app/run_facts.h"
@@ -77,13 +78,16 @@ std::function<void(const std::string&)> stall_handler(const comm::World& world) 
 RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs,
                      const Arguments& arguments, const comm::World& world)
     : session_(session),
-      chosen_(chosen),
       programs_(programs),
       arguments_(arguments),
       world_(world),
       progress_(session.experiment.train.iterations, session.experiment.data.batch,
                 arguments.quiet || !world.root()) {
   world.on_root_then_all([&] {
+    const sim::Simulation simulation = predict(session, programs.train.front());
+    predicted_ = *chosen.report;
+    take_times(session, simulation, predicted_);
+    for (const TimelineRow& row : simulation.timeline.rows) predicted_s_.push_back((row.end - row.start).value());
     const std::filesystem::path file = session.experiment.output;
     make_folder(file.parent_path());
     file_.emplace(file, context_of(session, chosen, world, arguments),
@@ -124,15 +128,15 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
                               const std::vector<TimelineRow>& timeline) {
   const RunFigures figures = measured_figures(session_, outcome, ranks);
   file_->add(ranks);
-  if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, {});
-  file_->add_group("prediction", prediction_facts(*chosen_.report, figures));
+  if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, predicted_s_);
+  file_->add_group("prediction", prediction_facts(predicted_, figures));
   file_->add_group("summary", summary_facts(figures, outcome));
   file_->close("complete");
 }
 
 void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const {
   const RunFigures measured = measured_figures(session_, outcome, ranks);
-  const plan::PlanReport& predicted = *chosen_.report;
+  const plan::PlanReport& predicted = predicted_;
   if (arguments_.format == Format::json) {
     print(nlohmann::json{
         {"problem", problem_json(session_.graph, session_.cluster.size(), session_.experiment.data.batch)},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/arguments.h"
 #include "app/planning.h"
@@ -36,12 +37,13 @@ class RunRecord final : public runtime::RunObserver {
   void print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const;
 
   const Session& session_;
-  const Chosen& chosen_;
   const runtime::Programs& programs_;
   const Arguments& arguments_;
   const comm::World& world_;
   Progress progress_;
   std::optional<record::ResultsFile> file_;
+  plan::PlanReport predicted_;         ///< rank 0; its times are the simulator's
+  std::vector<double> predicted_s_;    ///< rank 0: seconds of each instruction, rank after rank
   std::int64_t samples_ = 0;
 };
 

@@ -4,11 +4,11 @@
 
 #include "app/commands.h"
 #include "app/planning.h"
+#include "app/prediction.h"
 #include "app/print.h"
 #include "app/session.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "planner/simulated.h"
 #include "record/timeline_svg.h"
 #include "storage/write_aside.h"
 
@@ -32,15 +32,9 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   if (!world.root()) return ExitCode::done;
   constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
   const Program program = training_program(session.graph, chosen.plan, session.experiment.data.batch, kAnyTag);
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  const sim::Simulation run = sim::simulate(
-      session.graph, program,
-      planner::costs_of(program, cost, session.cluster, kernels::real_bytes(session.experiment.train.precision)));
-
+  const sim::Simulation run = predict(session, program);
   plan::PlanReport& report = *chosen.report;
-  report.iteration_time_s = report.makespan_s = run.iteration_time.value();
-  report.throughput_samples_per_s = static_cast<double>(session.experiment.data.batch) / run.iteration_time.value();
-  report.bubble_fraction = run.bubble_fraction;
+  take_times(session, run, report);
   const std::string facts = fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} %", format(run.iteration_time),
                                         report.throughput_samples_per_s, run.bubble_fraction * 100);
   if (!arguments.svg.empty()) {
