@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/random.h"
-#include "comm/mpi/mpi_transport.h"
 #include "graph/data_range.h"
 #include "plan/validate.h"
 #include "program/lowering.h"
@@ -46,13 +45,16 @@ class Rows final : public runtime::RunObserver {
   TrainingRun& run_;
 };
 
-std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<std::int64_t> batches, bool training) {
+std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<std::int64_t> batches, bool training,
+                              std::int64_t largest_tag) {
   std::vector<Program> made;
+  LoweringOptions options;
+  options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(largest_tag, options.tag_limit));
   const StageDag dag = make_stage_dag(graph, plan);
   for (const std::int64_t batch : batches) {
-    made.push_back(training ? lower(graph, plan, schedules::compute_order(plan, dag), batch)
-                            : lower_evaluation(graph, plan, batch));
-    require_verified(graph, made.back());
+    made.push_back(training ? lower(graph, plan, schedules::compute_order(plan, dag), batch, options)
+                            : lower_evaluation(graph, plan, batch, options));
+    require_verified(graph, made.back(), options.tag_limit);
   }
   return made;
 }
@@ -92,13 +94,15 @@ Plan make_plan(const Graph& graph, const Grid& grid) {
 TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& settings,
                   MPI_Comm communicator) {
   plan::require_valid(plan, graph, {}, "test plan");
-  comm::MpiTransport transport(communicator);
+  comm::MpiTransport transport(communicator, settings.transport);
   dataset::SampleOrder order(settings.train.seed, source.samples(dataset::Split::train), settings.batch, settings.tail);
   runtime::Programs made;
-  made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail), true);
+  made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail), true,
+                        transport.largest_tag());
   if (settings.evaluate) {
     made.evaluation = programs(
-        graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven), false);
+        graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven), false,
+        transport.largest_tag());
   }
   const auto stalled = [](const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());

@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include "comm/mpi/mpi_transport.h"
 #include "dataset/order.h"
 #include "dataset/source.h"
 #include "graph/graph.h"
@@ -41,6 +42,7 @@ struct RunSettings {
   dataset::Tail tail = dataset::Tail::drop;
   bool evaluate = false;
   runtime::TrainOptions train;
+  comm::MpiTransportOptions transport;
 };
 
 /// Collective over `communicator`, whose size is the number of devices of the plan.
