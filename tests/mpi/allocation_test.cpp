@@ -1,0 +1,147 @@
+// After the first iteration the kernels and updates of every rank allocate nothing.
+#include <map>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "comm/mpi/mpi_transport.h"
+#include "program/lowering.h"
+#include "program/stage_dag.h"
+#include "runtime/program_runner.h"
+#include "schedules/registry.h"
+#include "tests/mpi/networks.h"
+#include "tests/mpi/on_ranks.h"
+#include "tests/mpi/thread_allocations.h"
+
+namespace millrace::testing {
+namespace {
+
+// Calls so far and what they allocated.
+struct Tally {
+  std::int64_t calls = 0;
+  std::int64_t allocations = 0;
+};
+
+// Another executable, with the allocations of its calls counted.
+class CountedExecutable final : public kernels::Executable {
+ public:
+  CountedExecutable(std::unique_ptr<Executable> inner, Tally& tally) : inner_(std::move(inner)), tally_(tally) {}
+
+  std::int64_t rows() const override { return inner_->rows(); }
+  kernels::ExecutableBytes bytes() const override { return inner_->bytes(); }
+  void* input(int slot, TensorId tensor) override { return inner_->input(slot, tensor); }
+  const void* output(int slot, TensorId tensor) override { return inner_->output(slot, tensor); }
+  void* output_gradient(int slot, TensorId tensor) override { return inner_->output_gradient(slot, tensor); }
+  const void* input_gradient(int slot, TensorId tensor) override { return inner_->input_gradient(slot, tensor); }
+  void forward(int slot, const kernels::BatchContext& context) override {
+    counted([&] { inner_->forward(slot, context); });
+  }
+  void backward(int slot) override {
+    counted([&] { inner_->backward(slot); });
+  }
+  void backward_input(int slot) override {
+    counted([&] { inner_->backward_input(slot); });
+  }
+  void backward_weight(int slot) override {
+    counted([&] { inner_->backward_weight(slot); });
+  }
+
+ private:
+  template <class Call>
+  void counted(Call call) {
+    const std::int64_t before = allocations_of_this_thread();
+    call();
+    tally_.allocations += allocations_of_this_thread() - before;
+    ++tally_.calls;
+  }
+
+  std::unique_ptr<Executable> inner_;
+  Tally& tally_;
+};
+
+class CountedDevice final : public kernels::Device {
+ public:
+  explicit CountedDevice(Tally& tally)
+      : inner_(kernels::make_device("auto", kernels::Precision::fp32)), tally_(tally) {}
+  std::string_view name() const override { return inner_->name(); }
+  std::unique_ptr<kernels::Executable> compile(const StageGraph& stage, kernels::StageParameters& parameters,
+                                               const kernels::CompileOptions& options) override {
+    return std::make_unique<CountedExecutable>(inner_->compile(stage, parameters, options), tally_);
+  }
+
+ private:
+  std::unique_ptr<kernels::Device> inner_;
+  Tally& tally_;
+};
+
+// Trains this rank's stage as the trainer does: two batch sizes in turn, so that no slot or layout is met only once.
+void expect_no_allocation(const Graph& graph, const Grid& grid) {
+  constexpr std::int64_t kBatch = 22, kSamples = 50, kSteps = 9;  // batches of 22, 22 and 6
+  const Plan plan = make_plan(graph, grid);
+  const StageDag dag = make_stage_dag(graph, plan);
+  std::vector<Program> programs;
+  for (const std::int64_t batch : {kBatch, kSamples % kBatch}) {
+    programs.push_back(lower(graph, plan, schedules::compute_order(plan, dag), batch));
+  }
+  comm::MpiTransport transport(MPI_COMM_WORLD);
+  const int rank = transport.rank();
+  std::size_t mine = 0;
+  while (programs[0].stages[mine].ranks.front() != rank) ++mine;
+
+  Tally tally;
+  CountedDevice device(tally);
+  runtime::StageRunner stage(graph, programs[0], static_cast<std::int32_t>(mine), kernels::Precision::fp32, 1);
+  for (const Program& program : programs) stage.require(program, rank);
+  stage.compile(device);
+  runtime::Optimizer optimizer(graph, stage.parameters(), {.kind = runtime::OptimizerKind::adamw});
+  std::vector<runtime::LocalStage> stages(programs[0].stages.size());
+  stages[mine] = {&stage, &optimizer};
+  runtime::Watchdog watchdog(120_s, [](std::int64_t, Seconds) { MPI_Abort(MPI_COMM_WORLD, 4); });
+  std::vector<std::unique_ptr<runtime::ProgramRunner>> runners;
+  for (const Program& program : programs) {
+    runners.push_back(std::make_unique<runtime::ProgramRunner>(graph, program, rank, stages, transport, watchdog,
+                                                               static_cast<int>(runners.size())));
+  }
+  const SmallSource source(graph, kSamples, 1);
+  const dataset::SampleOrder order(1, kSamples, kBatch, dataset::Tail::uneven);
+  runtime::Feed feed(graph, {&programs[0], &programs[1]}, rank, source, dataset::Split::train, order);
+
+  feed.start(0, kSteps);
+  std::int64_t updates = 0;
+  std::map<std::size_t, int> seen;  // iterations by batch size
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const dataset::Batch& batch = feed.next();
+    const Tally before = tally;
+    runners[batch.ids.size() == kBatch ? 0 : 1]->train(feed, batch, {.step = step, .learning_rate = 1e-3}, updates);
+    EXPECT_GT(tally.calls, before.calls);
+    if (++seen[batch.ids.size()] == 1) continue;  // the first iteration of each size may
+    EXPECT_EQ(tally.allocations, before.allocations) << "rank " << rank << " step " << step;
+  }
+  EXPECT_EQ(updates, kSteps);
+  for (auto& runner : runners) runner->drain();
+
+  const std::int64_t before = allocations_of_this_thread();
+  optimizer.update(0, stage.parameters().order().size(), {.learning_rate = 1e-3, .step = kSteps});
+  stage.parameters().zero_gradients();
+  stage.parameters().combine_uses();
+  EXPECT_EQ(allocations_of_this_thread(), before);
+}
+
+TEST(Allocation, CounterSeesThisThreadsAllocations) {
+  const std::int64_t before = allocations_of_this_thread();
+  auto words = std::make_unique<std::vector<int>>(100);
+  EXPECT_GE(allocations_of_this_thread() - before, 2);
+  EXPECT_EQ((*words)[0], 0);
+}
+
+TEST(Allocation, TrainingKernelsAllocateNothing) {
+  for (const std::string& network : small_networks()) {
+    SCOPED_TRACE(network);
+    const Graph graph = small_network(network);
+    expect_no_allocation(graph, {2, 2, 3, "1f1b"});
+    expect_no_allocation(graph, {1, 4, 3, "gpipe"});
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing
