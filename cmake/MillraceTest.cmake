@@ -8,7 +8,8 @@ list(TRANSFORM MILLRACE_TEST_ENVIRONMENT REPLACE "^export " "")
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${mpi_environment_file})
 list(APPEND MILLRACE_TEST_ENVIRONMENT
   OMP_NUM_THREADS=1 # results that do not depend on the machine; and ThreadSanitizer does not know libgomp's barriers
-  ASAN_OPTIONS=fast_unwind_on_malloc=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1
+  ASAN_OPTIONS=fast_unwind_on_malloc=0 UBSAN_OPTIONS=print_stacktrace=1
+  TSAN_OPTIONS=second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp
   LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
 
 # Instrumented programs are slower; their tests carry the sanitizer's name, since test.sh runs all builds in one ctest.
