@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
@@ -16,6 +15,7 @@
 #include "cluster/launcher.h"
 #include "comm/mpi/mpi_transport.h"
 #include "runtime/watchdog.h"
+#include "storage/library.h"
 
 namespace millrace::app {
 namespace {
@@ -59,11 +59,9 @@ Finding oversubscription(const comm::World& world) {
 }
 
 Finding hdf5() {
-  unsigned major = 0, minor = 0, release = 0;
-  H5get_libversion(&major, &minor, &release);
-  const std::string found = fmt::format("library {}.{}.{}, headers {}.{}.{}", major, minor, release, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
-  const bool same = major == H5_VERS_MAJOR && minor == H5_VERS_MINOR && release == H5_VERS_RELEASE;
-  return {"HDF5", found, same ? "" : "two HDF5 libraries are mixed: look at ldd of the binary", !same};
+  const auto [library, headers] = storage::hdf5_version();
+  const std::string found = fmt::format("library {}, headers {}", library, headers);
+  return {"HDF5", found, library == headers ? "" : "two HDF5 libraries are mixed: look at ldd of the binary", library != headers};
 }
 
 // Neighbours exchange one large message in a ring and compare it; then one sum over all.

@@ -2,10 +2,10 @@
 #include "app/version.h"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <mpi.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "storage/library.h"
 
 namespace millrace::app {
 namespace {
@@ -19,9 +19,8 @@ std::string mpi_version() {
 }
 
 std::string hdf5_version() {
-  unsigned major = 0, minor = 0, release = 0;
-  H5get_libversion(&major, &minor, &release);
-  return fmt::format("{}.{}.{} (headers {}.{}.{})", major, minor, release, H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+  const storage::LibraryVersion version = storage::hdf5_version();
+  return fmt::format("{} (headers {})", version.library, version.headers);
 }
 
 std::string onednn_version() {

@@ -66,6 +66,8 @@ void ResultsFile::add(const EvaluationRow& row) {
 
 void ResultsFile::add(const std::vector<RankRow>& ranks) {
   const std::scoped_lock lock(mutex_);
+  rethrow_failure();
+  flush();  // first: the rows have their room, these tables may find the disk full
   storage::Table table = file_->make_table("ranks", rank_columns(), ranks.size(), "one row for each rank");
   for (const RankRow& row : ranks) {
     const RankReport& r = row.report;
