@@ -1,4 +1,5 @@
 // Training between real ranks where plans are uneven: replica counts, tails, cuts, evaluation, skipped steps.
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -86,6 +87,30 @@ TEST(Training, ClippingUsesTheOneGlobalNorm) {
     EXPECT_GT(one.rows.front().gradient_norm, 0.5);
   }
   expect_equal(on_ranks(6, graph, make_plan(graph, {2, 3, 2, "gpipe"}), source, s), one);
+}
+
+TEST(Training, AClippedStepIsAsLongAsTheLimit) {
+  const Graph graph = small_network("gpt");
+  const SmallSource source(graph, 90, 10);
+  RunSettings s = twelve_iterations();
+  s.train.iterations = 1;
+  s.train.optimizer.learning_rate = 0;
+  const TrainingRun start = on_one_rank(graph, source, s);
+  s.train.optimizer.learning_rate = 0.05;
+  for (const double limit : {0.25, 1e6}) {
+    s.train.clip_norm = limit;
+    const TrainingRun moved = on_ranks(4, graph, make_plan(graph, {2, 2, 2, "1f1b"}), source, s);
+    if (world_rank() != 0) continue;
+    double squares = 0;
+    for (std::size_t t = 0; t < start.values.size(); ++t) {
+      for (std::size_t i = 0; i < start.values[t].size(); ++i) {
+        squares += std::pow(moved.values[t][i] - start.values[t][i], 2);
+      }
+    }
+    const double norm = start.rows[0].gradient_norm;
+    EXPECT_GT(norm, 0.25);
+    EXPECT_NEAR(std::sqrt(squares), 0.05 * std::min(norm, limit), 1e-6);
+  }
 }
 
 TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
