@@ -1,0 +1,279 @@
+// Every command as a user types it, alone and on several ranks: exit code, words, files.
+#include <fstream>
+
+#include "cluster/launcher.h"
+#include "storage/file.h"
+#include "tests/cli/expect.h"
+
+namespace millrace::cli {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kSample = MILLRACE_SOURCE_DIR "/data/fashion-mnist-sample.h5";
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void expect_keys(const json& object, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) EXPECT_TRUE(object.contains(key)) << key << " is missing in " << object.dump();
+}
+
+// The names of INTERFACES 3.
+void expect_plan_document(const json& all) {
+  expect_keys(all, {"problem", "plans"});
+  expect_keys(all.at("problem"), {"ops", "tensors", "edges", "parameters", "devices", "batch"});
+  ASSERT_FALSE(all.at("plans").empty());
+  for (const json& plan : all.at("plans")) {
+    expect_keys(plan, {"partitioner",
+                       "order",
+                       "schedule",
+                       "objective",
+                       "objective_value",
+                       "micro_batches",
+                       "pipelines",
+                       "feasible",
+                       "why_not",
+                       "planning_time_s",
+                       "iteration_time_s",
+                       "makespan_s",
+                       "throughput_samples_per_s",
+                       "bottleneck_s",
+                       "bound",
+                       "objective_unit",
+                       "optimality_gap",
+                       "stopped_by",
+                       "peak_memory_bytes",
+                       "mean_memory_bytes",
+                       "memory_efficiency",
+                       "bubble_fraction",
+                       "bytes_injected",
+                       "hidden_communication",
+                       "balance",
+                       "limiting_op",
+                       "stages"});
+    expect_keys(plan.at("hidden_communication"), {"p2p", "gradients", "tensor"});
+    for (const json& stage : plan.at("stages")) {
+      expect_keys(stage, {"pipeline", "index", "ops", "op_count", "devices", "shares", "forward_s", "backward_s",
+                          "send_bytes", "parameter_bytes", "activation_bytes", "memory_bytes"});
+      EXPECT_EQ(stage.at("ops").size(), stage.at("op_count").get<std::size_t>());
+    }
+  }
+}
+
+TEST(Commands, RunAloneTrainsAndTellsWhereTheResultsAre) {
+  const Workplace place;
+  const Outcome run = place.run({"run", place.write("e.yaml", tiny("train: {iterations: 3}\n"))});
+  expect_done(place, run);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("tiny: mlp on 1 ranks"), HasSubstr("measured"), HasSubstr("predicted"),
+                             HasSubstr("final loss"), HasSubstr("results: results/tiny.h5")));
+  EXPECT_EQ(storage::File::open(place / "results/tiny.h5").text("status"), "complete");
+  EXPECT_FALSE(std::filesystem::exists(place / "results/tiny.h5.lock"));
+}
+
+TEST(Commands, RunOnFourRanksPrintsOneDocument) {
+  const Workplace place;
+  const std::string plan =
+      "plan: {pipelines: 2, stages: 2, micro_batches: 2}\ntrain: {iterations: 4, evaluate_every: 2}\n";
+  const Outcome run =
+      place.run({"run", place.write("e.yaml", tiny(plan)), "--format", "json", "--quiet", "--trace"}, {4});
+  expect_done(place, run);
+  EXPECT_EQ(run.err, "");
+  const json all = document(run);
+  expect_plan_document(all);
+  expect_keys(all, {"measured", "prediction_error", "final_loss", "test", "results"});
+  expect_keys(all.at("measured"), {"iteration_time_s", "throughput_samples_per_s", "peak_memory_bytes",
+                                   "mean_memory_bytes", "memory_efficiency", "bubble_fraction", "peak_rss_bytes"});
+  expect_keys(all.at("prediction_error"), {"iteration_time", "peak_memory"});
+  EXPECT_EQ(all.at("plans")[0].at("pipelines"), 2);
+
+  const storage::File file = storage::File::open(place / "results/tiny.h5");
+  EXPECT_EQ(file.table("iterations").rows(), 4U);
+  EXPECT_EQ(file.table("evaluation").column_integers("iteration"), (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(file.table("ranks").column_integers("rank"), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_GT(file.table("instructions").rows(), 16U);
+  EXPECT_EQ(file.integer("ranks"), 4);
+  EXPECT_EQ(file.text("kind"), "measured");
+}
+
+TEST(Commands, ResultsHoldWhatIsNeededToRunThemAgain) {
+  const Workplace place;
+  const std::string more = "seed: 4\nplan: {stages: 2, pipelines: 1, micro_batches: 4}\ntrain: {iterations: 5}\n";
+  const Outcome first = place.run({"run", place.write("e.yaml", tiny(more)), "--set", "train.optimizer.lr=0.1"}, {2});
+  expect_done(place, first);
+  const storage::File file = storage::File::open(place / "results/tiny.h5");
+  for (const char* name : {"iterations", "evaluation", "ranks"}) {
+    const storage::Table table = file.table(name);
+    EXPECT_EQ(table.integer("rows"), static_cast<std::int64_t>(table.rows()));
+    EXPECT_TRUE(table.has("unit") && table.has("description")) << name;
+  }
+  const std::vector<double> loss = file.table("iterations").column_reals("loss");
+  ASSERT_EQ(loss.size(), 5U);
+  EXPECT_EQ(file.table("iterations").column_integers("iteration"), (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(file.table("iterations").column_integers("samples").back(), 160);
+  EXPECT_THAT(file.text("command"), AllOf(HasSubstr("run e.yaml"), HasSubstr("--set train.optimizer.lr=0.1")));
+
+  place.write("again/config.yaml", file.text_dataset("config"));
+  expect_done(place, place.run({"run", "again/config.yaml", "--output", "again"}, {2}));
+  EXPECT_EQ(storage::File::open(place / "again/tiny.h5").table("iterations").column_reals("loss"), loss);
+
+  place.write("plan.yaml", file.text_dataset("plan"));
+  const Outcome searched = place.run({"plan", "e.yaml", "--ranks", "2", "--format", "json"});
+  const Outcome given =
+      place.run({"plan", "e.yaml", "--ranks", "2", "--format", "json", "--set", "plan.file=plan.yaml"});
+  expect_plan_document(document(given));
+  EXPECT_EQ(document(given).at("plans")[0].at("iteration_time_s"),
+            document(searched).at("plans")[0].at("iteration_time_s"));
+}
+
+TEST(Commands, APlanIsWrittenEditedAndRun) {
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 2}\n"));
+  const Outcome plan =
+      place.run({"plan", "e.yaml", "--ranks", "3", "-o", "p.yaml", "--explain", "--set", "plan.stages=3"});
+  expect_done(place, plan);
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("partitioner"), HasSubstr("linear0"), HasSubstr("weights")));
+  EXPECT_THAT(text_of(place / "p.yaml"), StartsWith("millrace_plan: 1"));
+  expect_one_error(place, place.run({"plan", "e.yaml", "--ranks", "3", "-o", "p.yaml"}), 2, {"p.yaml", "--overwrite"});
+  place.write("sub/f.yaml",
+              tiny("plan: {file: ../p.yaml}\ntrain: {iterations: 2}\n"));  // beside the file that names it
+  const Outcome run = place.run({"run", "sub/f.yaml", "--format", "json"}, {3});
+  expect_done(place, run);
+  EXPECT_EQ(document(run).at("plans")[0].at("partitioner"), "file");
+  EXPECT_EQ(document(run).at("plans")[0].at("stages").size(), 3U);
+}
+
+TEST(Commands, PlanSimulateAndCheckPrintOneDocument) {
+  const Workplace place;
+  place.write("e.yaml", tiny());
+  for (const char* command : {"plan", "simulate", "check"}) {
+    const Outcome outcome = place.run({command, "e.yaml", "--ranks", "4", "--format", "json"});
+    expect_done(place, outcome);
+    expect_plan_document(document(outcome));
+    EXPECT_EQ(document(outcome).at("problem").at("devices"), 4) << command;
+  }
+}
+
+TEST(Commands, UnderALauncherTheRanksOfTheJobCount) {
+  const Workplace place;
+  place.write("e.yaml", tiny());
+  for (const char* command : {"plan", "simulate", "check"}) {
+    const Outcome outcome = place.run({command, "e.yaml", "--format", "json"}, {2});
+    expect_done(place, outcome);
+    expect_plan_document(document(outcome));
+    EXPECT_EQ(document(outcome).at("problem").at("devices"), 2) << command;
+  }
+}
+
+TEST(Commands, SimulateDrawsThePipeline) {
+  const Workplace place;
+  place.write("e.yaml", tiny("plan: {pipelines: 1, stages: 2, micro_batches: 4}\n"));
+  const Outcome outcome = place.run({"simulate", "e.yaml", "--ranks", "2", "--svg", "t.svg"});
+  expect_done(place, outcome);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("simulated: iteration"), HasSubstr("live micro-batches")));
+  EXPECT_THAT(text_of(place / "t.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
+}
+
+TEST(Commands, CheckPrintsTheEffectiveExperiment) {
+  const Workplace place;
+  place.write("e.yaml", tiny());
+  const Outcome outcome = place.run({"check", "e.yaml", "--ranks", "2", "--verbose"});
+  expect_done(place, outcome);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("time_limit: 10 s"), HasSubstr("verified"), HasSubstr("threads")));
+}
+
+TEST(Commands, VerifyComparesWithOneRank) {
+  const Workplace place;
+  place.write("e.yaml", tiny("plan: {pipelines: 2, stages: 2, micro_batches: 2}\n"));
+  const Outcome outcome = place.run({"verify", "e.yaml", "--format", "json", "--iterations", "2"}, {4});
+  expect_done(place, outcome);
+  const json all = document(outcome);
+  EXPECT_EQ(all.at("equal"), true);
+  EXPECT_LE(all.at("parameters"), 1e-5);
+  EXPECT_EQ(all.at("iterations"), 2);
+}
+
+TEST(Commands, ListsNameWhatIsBuiltInWithItsOptions) {
+  const Workplace place;
+  for (const auto& [command, name] : {std::pair("models", "mlp"), {"partitioners", "dp"}, {"schedules", "1f1b"}}) {
+    const Outcome outcome = place.run({command, "--format", "json"});
+    expect_done(place, outcome);
+    bool found = false;
+    for (const json& row : document(outcome)) {
+      expect_keys(row, {"name", "description", "options", "capabilities"});
+      found = found || row.at("name") == name;
+    }
+    EXPECT_TRUE(found) << name;
+    EXPECT_THAT(place.run({command}).out, HasSubstr(name));
+  }
+}
+
+TEST(Commands, DataConvertsTextThatThenTrains) {
+  const Workplace place;
+  const Outcome outcome = place.run({"data", MILLRACE_SOURCE_DIR "/data/sample.txt", "-o", "d.h5", "--name", "words"});
+  expect_done(place, outcome);
+  EXPECT_EQ(storage::File::open(place / "d.h5").text("name"), "words");
+  expect_one_error(place, place.run({"data", MILLRACE_SOURCE_DIR "/data/sample.txt", "-o", "d.h5"}), 2,
+                   {"d.h5", "--overwrite"});
+  const std::string classes = std::to_string(storage::File::open(place / "d.h5").texts("classes").size());
+  place.write("e.yaml",
+              "name: words\n"
+              "model: {name: gpt, options: {layers: 1, width: 8, heads: 2, sequence: 4, vocabulary: " +
+                  classes +
+                  "}}\n"
+                  "data: {source: d.h5, batch: 4}\ntrain: {iterations: 2}\n");
+  expect_done(place, place.run({"run", "e.yaml"}, {2}));
+}
+
+TEST(Commands, RealImagesTrainFromAnotherWorkingFolder) {
+  const Workplace place;
+  std::filesystem::create_directories(place / "experiments/data");
+  std::filesystem::copy_file(kSample, place / "experiments/data/images.h5");
+  place.write("experiments/e.yaml",
+              "name: images\nmodel: {name: lenet}\ndata: {source: data/images.h5, batch: 64}\n"
+              "plan: {pipelines: 2, stages: 2, micro_batches: 4}\ntrain: {iterations: 3, optimizer: {kind: adamw}}\n");
+  const Outcome outcome = place.run({"run", "experiments/e.yaml", "--format", "json"}, {4});
+  expect_done(place, outcome);
+  EXPECT_GT(document(outcome).at("test").at("accuracy"), 0.1);
+  EXPECT_TRUE(std::filesystem::exists(place / "results/images.h5"));
+}
+
+TEST(Commands, EveryCommandHasHelp) {
+  const Workplace place;
+  const Outcome help = place.run({"--help"});
+  expect_done(place, help);
+  for (const char* command :
+       {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners", "schedules", "doctor"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+    const Outcome own = place.run({command, "--help"});
+    expect_done(place, own);
+    EXPECT_THAT(own.out, HasSubstr("--help"));
+  }
+  EXPECT_THAT(place.run({"--version"}).out,
+              AllOf(HasSubstr("millrace "), HasSubstr("MPI"), HasSubstr("HDF5"), HasSubstr("oneDNN")));
+}
+
+TEST(Commands, DoctorFindsThisMachineWell) {
+  const Workplace place;
+  const Outcome outcome = place.run({"doctor", "--format", "json"}, {2});
+  expect_done(place, outcome);
+  for (const json& check : document(outcome)) expect_keys(check, {"check", "found", "hint", "ok"});
+}
+
+TEST(Commands, DoctorNotesThreadsBeyondTheCores) {
+  const Workplace place;
+  JobOptions options{1};
+  options.before = {"taskset", "-c", std::to_string(cluster::affinity_cores().front())};
+  options.environment = {{"OMP_NUM_THREADS", "8"}};
+  const Outcome outcome = place.run({"doctor"}, options);
+  expect_done(place, outcome);
+  EXPECT_THAT(outcome.out, HasSubstr("OMP_NUM_THREADS 8 exceeds the 1 core"));
+}
+
+}  // namespace
+}  // namespace millrace::cli

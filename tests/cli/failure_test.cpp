@@ -1,0 +1,167 @@
+// Runs that fail on the way: lost, stopped and failing ranks, diverging numbers, a full disk. The job ends with its
+// code, says why once, leaves no process, and its results can be read (REPORTS C06, D02, L01, L04, N10).
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include <sys/mount.h>
+
+#include "storage/file.h"
+#include "tests/cli/expect.h"
+
+namespace millrace::cli {
+namespace {
+
+using testing::Each;
+using testing::IsEmpty;
+
+constexpr const char* kResults = "results/tiny.h5";
+
+// Rows are whole: numbered from 1 without a gap.
+std::size_t rows_of(const std::filesystem::path& file) {
+  const std::vector<std::int64_t> numbers = storage::File::open(file).table("iterations").column_integers("iteration");
+  std::vector<std::int64_t> expected(numbers.size());
+  std::iota(expected.begin(), expected.end(), 1);
+  EXPECT_EQ(numbers, expected);
+  return numbers.size();
+}
+
+void wait_for_file(const Job& job, const std::filesystem::path& file) {
+  job.until("it made its results", [&] { return std::filesystem::exists(file); });
+}
+
+void wait_for_rows(const Job& job, const std::filesystem::path& file) {
+  wait_for_file(job, file);
+  job.until("it wrote rows", [&] { return storage::File::open(file).table("iterations").rows() > 0; });
+}
+
+TEST(Failure, AKilledRankEndsTheJob) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  Job job(place, {"run", "e.yaml"}, {4});
+  wait_for_rows(job, place / kResults);
+  const auto before = rows_of(place / kResults);
+  ::kill(job.rank(2), SIGKILL);
+  const Outcome outcome = job.wait();
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(place.left_over(), IsEmpty());
+  EXPECT_GE(rows_of(place / kResults), before);
+  EXPECT_EQ(storage::File::open(place / kResults).text("status"), "running");
+  // The lock of the dead run is taken over.
+  expect_done(place, place.run({"run", "e.yaml", "--overwrite", "--set", "train.iterations=2"}, {4}));
+}
+
+TEST(Failure, AKillAtAnyMomentLeavesAFileThatOpens) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  for (const int after_ms : {0, 5, 170, 510}) {
+    Job job(place, {"run", "e.yaml", "--overwrite"}, {4});
+    const pid_t writer = job.rank(0);
+    if (after_ms > 0) wait_for_file(job, place / kResults);
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+    ::kill(writer, SIGKILL);
+    EXPECT_NE(job.wait().code, 0);
+    EXPECT_THAT(place.left_over(), IsEmpty());
+    if (std::filesystem::exists(place / kResults)) rows_of(place / kResults);
+  }
+}
+
+TEST(Failure, AStoppedRankIsNoticed) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  Job job(place, {"run", "e.yaml"}, {4});
+  wait_for_rows(job, place / kResults);
+  ::kill(job.rank(2), SIGSTOP);
+  const Outcome outcome = job.wait();
+  expect_one_error(place, outcome, 4, {"stalled", "rank 0", "train.stall_limit 2.00 s"});
+  EXPECT_GT(rows_of(place / kResults), 0U);
+}
+
+TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  Job job(place, {"run", "e.yaml"}, {4});
+  wait_for_file(job, place / kResults);
+  const std::string holder = "process " + std::to_string(job.rank(0));
+  for (const bool overwrite : {false, true}) {
+    std::vector<std::string> words{"run", "e.yaml", "--set", "plan.stages=1", "--set", "plan.pipelines=1"};
+    if (overwrite) words.emplace_back("--overwrite");
+    const Workplace other;  // a job of its own, on the file of the first
+    words[1] = (place / "e.yaml").string();
+    words.insert(words.end(), {"--output", (place / "results").string()});
+    expect_one_error(other, other.run(words), 2, {holder, "results/tiny.h5"});
+  }
+}
+
+TEST(Failure, AnErrorOfOneRankAloneEndsAllWithItsCode) {
+  const Workplace place;
+  place.write("e.yaml", tiny());
+  for (const std::string rank : {"0", "2"}) {
+    JobOptions options{4};
+    options.script = place.write("one.sh", "[ \"$OMPI_COMM_WORLD_RANK\" != " + rank +
+                                               " ] || export OMP_NUM_THREADS=many\n"
+                                               "exec \"$@\"\n");
+    const Outcome outcome = place.run({"run", "e.yaml"}, options);
+    expect_one_error(place, outcome, 2, {"OMP_NUM_THREADS is 'many'"});
+    EXPECT_EQ(outcome.err.find("rank 2 on ") != std::string::npos, rank == "2") << outcome.err;
+  }
+}
+
+TEST(Failure, ALossThatIsNotFiniteIsSkippedByAllAndThenEndsTheRun) {
+  const Workplace place;
+  place.write("e.yaml", tiny("plan: {pipelines: 2, stages: 2}\n"
+                             "train: {iterations: 50, maximum_skips: 3, optimizer: {kind: sgd, lr: 1e30}}\n"));
+  const Outcome outcome = place.run({"run", "e.yaml"}, {4});
+  expect_one_error(place, outcome, 4, {"3 iterations in a row", "train.optimizer.lr"});
+  const storage::File file = storage::File::open(place / kResults);
+  EXPECT_EQ(file.text("status"), "failed");
+  const std::vector<std::int64_t> skipped = file.table("iterations").column_integers("skipped");
+  ASSERT_GE(skipped.size(), 4U);
+  EXPECT_EQ(skipped.front(), 0);
+  EXPECT_THAT(std::vector(skipped.end() - 3, skipped.end()), Each(1));
+}
+
+/// `results/` is a file system of 4 MiB; skipped where the test may not mount one.
+class FullDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(place_ / "results");
+    if (::mount("tmpfs", (place_ / "results").c_str(), "tmpfs", 0, "size=4m") != 0) {
+      GTEST_SKIP() << "a small tmpfs cannot be mounted: " << std::strerror(errno);
+    }
+    mounted_ = true;
+  }
+  void TearDown() override {
+    if (mounted_) ::umount2((place_ / "results").c_str(), MNT_DETACH);
+  }
+  void fill() const {
+    std::ofstream out(place_ / "results/filler", std::ios::binary);
+    const std::vector<char> page(4096, 'x');
+    while (out.write(page.data(), 4096) && out.flush()) {
+    }
+  }
+
+  Workplace place_;
+  bool mounted_ = false;
+};
+
+TEST_F(FullDisk, ResultsThatDoNotFitAreRefusedBeforeTraining) {
+  place_.write("e.yaml", endless());
+  expect_one_error(place_, place_.run({"run", "e.yaml"}, {4}), 4, {"No space left on device"});
+  EXPECT_FALSE(std::filesystem::exists(place_ / kResults));
+}
+
+TEST_F(FullDisk, RowsSurviveADiskThatFillsUpDuringTheRun) {
+  place_.write("e.yaml", endless());
+  Job job(place_, {"run", "e.yaml", "--set", "train.iterations=8000"}, {4});
+  wait_for_rows(job, place_ / kResults);
+  fill();
+  expect_one_error(place_, job.wait(), 4, {"No space left on device"});  // the tables of the end find no room
+  EXPECT_EQ(rows_of(place_ / kResults), 8000U);
+}
+
+}  // namespace
+}  // namespace millrace::cli
