@@ -1,6 +1,7 @@
 // Starts MPI, finds the sub-command, and turns every error into one message and one exit code.
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -81,6 +82,10 @@ int run_in(World& world, int argc, char** argv) {
   } catch (const Error& error) {
     millrace::log::error(error.what());
     code = error.code();
+    if (world.size() > 1) world.abort(code);
+  } catch (const std::bad_alloc&) {
+    millrace::log::error("out of memory: the system refused an allocation; `millrace check` tells what the plan needs");
+    code = ExitCode::failed;
     if (world.size() > 1) world.abort(code);
   } catch (const std::exception& error) {
     millrace::log::error(fmt::format("internal error: {}", error.what()));

@@ -1,7 +1,9 @@
 // Bad input: one message from one rank, the documented exit code, no process left, results readable (INTERFACES 1, 9).
 #include <fstream>
 
+#include "storage/dataset.h"
 #include "storage/file.h"
+#include "storage/file_lock.h"
 #include "tests/cli/expect.h"
 
 namespace millrace::cli {
@@ -9,7 +11,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kSample = MILLRACE_SOURCE_DIR "/data/fashion-mnist-sample.h5";
 
@@ -39,6 +40,23 @@ TEST(BadInput, DataFileOfAnotherKind) {
   place.write("notes.h5", "these are notes\n");
   place.write("e.yaml", images("data: {source: notes.h5, batch: 64}\n"));
   expect_one_error(place, place.run({"run", "e.yaml"}, {4}), 2, {"notes.h5"});
+}
+
+TEST(BadInput, LabelsBeyondTheClasses) {
+  const Workplace place;
+  std::filesystem::copy_file(kSample, place / "odd.h5");
+  {
+    const storage::FileLock lock(place / "odd.h5");
+    storage::File file = storage::File::modify(lock);
+    storage::Dataset labels = file.group("train").dataset("labels");
+    std::vector<std::int64_t> values(static_cast<std::size_t>(labels.rows()));
+    labels.read(std::span(values));
+    values.at(17) = 10;
+    labels.write<std::int64_t>(values);
+    file.close();
+  }
+  place.write("e.yaml", images("data: {source: odd.h5, batch: 64}\n"));
+  expect_one_error(place, place.run({"run", "e.yaml"}, {4}), 2, {"odd.h5", "label 10 of sample 17", "0 .. 9"});
 }
 
 TEST(BadInput, MoreClassesThanTheModelHas) {

@@ -110,6 +110,19 @@ TEST(Failure, AnErrorOfOneRankAloneEndsAllWithItsCode) {
   }
 }
 
+TEST(Failure, ARankWithoutMemoryEndsAll) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve more address space than the limit of this test";
+#endif
+  const Workplace place;
+  place.write("e.yaml",
+              "name: large\nmodel: {name: mlp, options: {inputs: 16, hidden: [6000, 6000], classes: 4}}\n"
+              "data: {batch: 3}\nplan: {partitioner: data_parallel}\ntrain: {iterations: 1}\n");
+  JobOptions options{3};
+  options.script = place.write("one.sh", "[ \"$OMPI_COMM_WORLD_RANK\" != 2 ] || ulimit -v 500000\nexec \"$@\"\n");
+  expect_one_error(place, place.run({"run", "e.yaml"}, options), 4, {"rank 2 on ", "out of memory"});
+}
+
 TEST(Failure, ALossThatIsNotFiniteIsSkippedByAllAndThenEndsTheRun) {
   const Workplace place;
   place.write("e.yaml", tiny("plan: {pipelines: 2, stages: 2}\n"
