@@ -1,4 +1,4 @@
-/* Wraps the calls that millrace's transport makes, through MPI's profiling interface. */
+// Wraps the calls that millrace's transport makes, through MPI's profiling interface.
 #include "tests/support/mpi_strict.h"
 
 #include <mpi.h>
@@ -17,7 +17,7 @@ static int world_rank(void) {
   return rank;
 }
 
-/* A number for the n-th call of this rank (the finaliser of SplitMix64). */
+// A number for the n-th call of this rank (the finaliser of SplitMix64).
 static unsigned long long mixed(unsigned long long x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
