@@ -12,8 +12,8 @@ enum class Format : std::uint8_t { table, json };
 
 /// What the user typed, checked for form only. Fields that a command does not take keep their defaults.
 struct Arguments {
-  std::string command;               ///< "run"; empty: --help or --version was answered
-  std::vector<std::string> files;    ///< the experiment, or the inputs of `data`
+  std::string command;             ///< "run"; empty: --help or --version was answered
+  std::vector<std::string> files;  ///< the experiment, or the inputs of `data`
   std::vector<std::string> sets;
   Format format = Format::table;
   bool quiet = false;
@@ -21,18 +21,18 @@ struct Arguments {
   std::optional<std::string> output;  ///< --output DIR, or -o FILE of `plan` and `data`
   bool overwrite = false;
   bool overwrite_lock = false;
-  int ranks = 1;                     ///< of `plan`, `simulate`, `check` with `cluster: local`
+  int ranks = 1;  ///< of `plan`, `simulate`, `check` with `cluster: local`
   bool explain = false;
   std::optional<double> time_limit_s;
   int top = 5;
-  bool trace = false;                ///< run: keep the instructions of the last iteration
+  bool trace = false;  ///< run: keep the instructions of the last iteration
   std::string svg;
-  int iterations = 3;                ///< verify
-  std::int64_t train_limit = 0;      ///< data: samples of the split; 0: all
+  int iterations = 3;            ///< verify
+  std::int64_t train_limit = 0;  ///< data: samples of the split; 0: all
   std::int64_t test_limit = 0;
-  std::string data_format;           ///< data: idx, cifar10 or text; empty: told by content
-  std::string name;                  ///< data: the set's name
-  double timeout_s = 10;             ///< doctor
+  std::string data_format;  ///< data: idx, cifar10 or text; empty: told by content
+  std::string name;         ///< data: the set's name
+  double timeout_s = 10;    ///< doctor
 };
 
 /// Parses, answering --help and --version on `standard output` when `speak` is set (rank 0).

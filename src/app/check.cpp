@@ -22,9 +22,10 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   if (!world.root()) return ExitCode::done;
   const plan::PlanReport& report = *chosen.report;
   if (arguments.format == Format::json) {
-    print(nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
-                         {"plans", {plan_json(report, session.graph)}},
-                         {"config", session.experiment.effective}});
+    print(
+        nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
+                       {"plans", {plan_json(report, session.graph)}},
+                       {"config", session.experiment.effective}});
     return ExitCode::done;
   }
   if (arguments.verbose) print(session.experiment.effective + "\n");

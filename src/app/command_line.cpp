@@ -3,8 +3,8 @@
 #include <iostream>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "app/arguments.h"
 #include "app/version.h"
@@ -24,28 +24,39 @@ Format format_of(const std::string& word) {
 
 void add_common(CLI::App& command, Arguments& arguments) {
   command.add_option("--set", arguments.sets, "change a setting: path.to.key=VALUE, read as YAML; repeatable")
-      ->type_name("PATH=VALUE")->allow_extra_args(false);
-  command.add_option_function<std::string>("--format", [&](const std::string& word) { arguments.format = format_of(word); },
-                                           "table or json (one document on standard output)")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option_function<std::string>(
+          "--format", [&](const std::string& word) { arguments.format = format_of(word); },
+          "table or json (one document on standard output)")
       ->type_name("table|json");
   command.add_flag("--quiet", arguments.quiet, "warnings and errors only");
   command.add_flag("--verbose", arguments.verbose, "details too");
 }
 
 void add_experiment(CLI::App& command, Arguments& arguments) {
-  command.add_option("experiment", arguments.files, "experiment file (YAML)")->required()->expected(1)->type_name("EXP.yaml");
+  command.add_option("experiment", arguments.files, "experiment file (YAML)")
+      ->required()
+      ->expected(1)
+      ->type_name("EXP.yaml");
   add_common(command, arguments);
 }
 
 void add_planning(CLI::App& command, Arguments& arguments) {
   command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
-  command.add_option_function<std::string>("--time-limit", [&arguments](const std::string& written) {
-    try {
-      arguments.time_limit_s = std::get<Seconds>(config::parse_value(config::Duration{}, written)).value();
-    } catch (const InvalidInput& error) {
-      throw CLI::ValidationError("--time-limit", error.what());
-    }
-  }, "for each partitioner, instead of its own limit: 10s")->type_name("TIME");
+  command
+      .add_option_function<std::string>(
+          "--time-limit",
+          [&arguments](const std::string& written) {
+            try {
+              arguments.time_limit_s = std::get<Seconds>(config::parse_value(config::Duration{}, written)).value();
+            } catch (const InvalidInput& error) {
+              throw CLI::ValidationError("--time-limit", error.what());
+            }
+          },
+          "for each partitioner, instead of its own limit: 10s")
+      ->type_name("TIME");
   command.add_option("--top", arguments.top, "plans to show")->type_name("K")->check(CLI::PositiveNumber);
 }
 
@@ -54,7 +65,8 @@ void add_ranks(CLI::App& command, Arguments& arguments) {
 }
 
 void add_output(CLI::App& command, Arguments& arguments) {
-  command.add_option("--output", arguments.output, "folder of the results file, instead of the experiment's")->type_name("DIR");
+  command.add_option("--output", arguments.output, "folder of the results file, instead of the experiment's")
+      ->type_name("DIR");
   command.add_flag("--overwrite", arguments.overwrite, "replace an existing results file");
   command.add_flag("--overwrite-lock", arguments.overwrite_lock, "take over the lock of a run on another host");
 }
@@ -71,7 +83,8 @@ void check_command(const CLI::App& app, int argc, char** argv) {
   const std::string word = argv[1];
   if (word.empty() || word.front() == '-') return;
   const std::vector<std::string> names = names_of(app);
-  if (std::find(names.begin(), names.end(), word) == names.end()) throw InvalidInput(unknown_name("command", word, names));
+  if (std::find(names.begin(), names.end(), word) == names.end())
+    throw InvalidInput(unknown_name("command", word, names));
 }
 
 // An option that the command does not have confuses the count of what follows it: it is told first.
@@ -83,7 +96,8 @@ void check_options(const CLI::App& command, int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const std::string_view typed(argv[i]);
     const std::string word(typed.substr(0, typed.find('=')));
-    if (word.rfind("--", 0) != 0 || word == "--" || std::find(names.begin(), names.end(), word) != names.end()) continue;
+    if (word.rfind("--", 0) != 0 || word == "--" || std::find(names.begin(), names.end(), word) != names.end())
+      continue;
     throw InvalidInput(unknown_name("option of " + command.get_name(), word, names));
   }
 }
@@ -109,7 +123,9 @@ void define(CLI::App& app, Arguments& arguments) {
 
   CLI::App* verify = app.add_subcommand("verify", "train a few iterations under the plan and on one rank, and compare");
   add_experiment(*verify, arguments);
-  verify->add_option("--iterations", arguments.iterations, "iterations to compare")->type_name("N")->check(CLI::Range(1, 1000));
+  verify->add_option("--iterations", arguments.iterations, "iterations to compare")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
 
   CLI::App* simulate = app.add_subcommand("simulate", "plan and predict one iteration");
   add_experiment(*simulate, arguments);
@@ -121,9 +137,14 @@ void define(CLI::App& app, Arguments& arguments) {
   data->add_option("inputs", arguments.files, "files, or a folder that holds them")->required()->type_name("IN");
   data->add_option("-o,--output", arguments.output, "the data file")->required()->type_name("D.h5");
   data->add_option("--name", arguments.name, "name of the data set")->type_name("NAME");
-  data->add_option("--format", arguments.data_format, "idx, cifar10 or text, instead of what the content tells")->type_name("FORMAT");
-  data->add_option("--train-limit", arguments.train_limit, "training images, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
-  data->add_option("--test-limit", arguments.test_limit, "test images, balanced over the classes")->type_name("N")->check(CLI::PositiveNumber);
+  data->add_option("--format", arguments.data_format, "idx, cifar10 or text, instead of what the content tells")
+      ->type_name("FORMAT");
+  data->add_option("--train-limit", arguments.train_limit, "training images, balanced over the classes")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  data->add_option("--test-limit", arguments.test_limit, "test images, balanced over the classes")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
   data->add_flag("--quiet", arguments.quiet, "warnings and errors only");
 
@@ -133,14 +154,17 @@ void define(CLI::App& app, Arguments& arguments) {
 
   CLI::App* doctor = app.add_subcommand("doctor", "look at MPI, threads and libraries; exit 0, or 4 with a hint");
   add_common(*doctor, arguments);
-  doctor->add_option("--timeout", arguments.timeout_s, "seconds that each check may take")->type_name("SECONDS")->check(CLI::PositiveNumber);
+  doctor->add_option("--timeout", arguments.timeout_s, "seconds that each check may take")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
 }
 
 }  // namespace
 
 Arguments parse_command_line(int argc, char** argv, bool speak) {
   Arguments arguments;
-  CLI::App app("Plans, predicts and runs hybrid-parallel training of deep neural networks on MPI clusters.", "millrace");
+  CLI::App app("Plans, predicts and runs hybrid-parallel training of deep neural networks on MPI clusters.",
+               "millrace");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.get_formatter()->column_width(34);
@@ -153,7 +177,8 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
     return {};
   } catch (const CLI::ParseError& error) {
     for (const CLI::App* command : app.get_subcommands()) check_options(*command, argc, argv);
-    throw InvalidInput(fmt::format("{} (see millrace {} --help)", error.what(), argc > 1 && argv[1][0] != '-' ? argv[1] : ""));
+    throw InvalidInput(
+        fmt::format("{} (see millrace {} --help)", error.what(), argc > 1 && argv[1][0] != '-' ? argv[1] : ""));
   }
   arguments.command = app.get_subcommands().front()->get_name();
   return arguments;

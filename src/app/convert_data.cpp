@@ -27,8 +27,8 @@ ExitCode convert_data(const Arguments& arguments, comm::World& world) {
     }
     const std::vector<std::filesystem::path> inputs(arguments.files.begin(), arguments.files.end());
     const dataset::Converted made = dataset::convert(inputs, *arguments.output, options);
-    log::notice(fmt::format("{}: {} of '{}', {} training and {} test {}", *arguments.output, name_of(made.description.kind),
-                            made.description.name, made.train, made.test,
+    log::notice(fmt::format("{}: {} of '{}', {} training and {} test {}", *arguments.output,
+                            name_of(made.description.kind), made.description.name, made.train, made.test,
                             made.description.kind == dataset::DataKind::text ? "tokens" : "samples"));
     return std::string();
   });

@@ -35,12 +35,14 @@ Finding world_size(const comm::World& world) {
   if (!launcher) return {"launcher", "none: one process", "", false};
   const std::string found = fmt::format("{} = {}, MPI sees {}", launcher->variable, launcher->size, world.size());
   if (launcher->size == world.size()) return {"launcher", found, "", false};
-  return {"launcher", found, "start with srun --mpi=pmix, or with the mpirun of the MPI that millrace was built with", true};
+  return {"launcher", found, "start with srun --mpi=pmix, or with the mpirun of the MPI that millrace was built with",
+          true};
 }
 
 Finding tag_limit(const comm::Transport& transport) {
   const std::string found = fmt::format("tags up to {}", transport.largest_tag());
-  return {"tag limit", found, transport.largest_tag() < kUsefulTags ? "the MPI standard promises 32767" : "", transport.largest_tag() < kUsefulTags};
+  return {"tag limit", found, transport.largest_tag() < kUsefulTags ? "the MPI standard promises 32767" : "",
+          transport.largest_tag() < kUsefulTags};
 }
 
 Finding affinity(const comm::World& world) {
@@ -48,20 +50,25 @@ Finding affinity(const comm::World& world) {
   const int threads = cluster::threads_of_rank(cluster::process_environment(), cores, world.size());
   const std::string found = fmt::format("{} cores in the mask, {} threads", cores, threads);
   if (static_cast<std::size_t>(threads) <= cores) return {"affinity", found, "", false};
-  return {"affinity", found, fmt::format("OMP_NUM_THREADS {} exceeds the {} cores that the rank may use: lower it, or start "
-                                         "mpirun with --bind-to none", threads, cores), false};
+  return {"affinity", found,
+          fmt::format("OMP_NUM_THREADS {} exceeds the {} cores that the rank may use: lower it, or start "
+                      "mpirun with --bind-to none",
+                      threads, cores),
+          false};
 }
 
 Finding oversubscription(const comm::World& world) {
   const auto cores = static_cast<int>(cluster::affinity_cores().size());
   const std::string found = fmt::format("{} ranks, {} cores in the mask of rank 0", world.size(), cores);
-  return {"oversubscription", found, world.size() > cores ? "timings of this job mean little; set OMPI_MCA_mpi_yield_when_idle=1" : "", false};
+  return {"oversubscription", found,
+          world.size() > cores ? "timings of this job mean little; set OMPI_MCA_mpi_yield_when_idle=1" : "", false};
 }
 
 Finding hdf5() {
   const auto [library, headers] = storage::hdf5_version();
   const std::string found = fmt::format("library {}, headers {}", library, headers);
-  return {"HDF5", found, library == headers ? "" : "two HDF5 libraries are mixed: look at ldd of the binary", library != headers};
+  return {"HDF5", found, library == headers ? "" : "two HDF5 libraries are mixed: look at ldd of the binary",
+          library != headers};
 }
 
 // Neighbours exchange one large message in a ring and compare it; then one sum over all.
@@ -88,13 +95,15 @@ Finding large_message(comm::MpiTransport& transport, runtime::Watchdog& watchdog
 void print_findings(const std::vector<Finding>& findings, const Arguments& arguments) {
   if (arguments.format == Format::json) {
     nlohmann::json all = nlohmann::json::array();
-    for (const Finding& f : findings) all.push_back({{"check", f.check}, {"found", f.found}, {"hint", f.hint}, {"ok", f.hint.empty()}});
+    for (const Finding& f : findings)
+      all.push_back({{"check", f.check}, {"found", f.found}, {"hint", f.hint}, {"ok", f.hint.empty()}});
     print(all);
     return;
   }
   print(version_text() + "\n\n");
   planner::Table table{{"check", "found", "verdict"}, {}};
-  for (const Finding& f : findings) table.rows.push_back({f.check, f.found, f.hint.empty() ? "ok" : (f.fatal ? "PROBLEM: " : "note: ") + f.hint});
+  for (const Finding& f : findings)
+    table.rows.push_back({f.check, f.found, f.hint.empty() ? "ok" : (f.fatal ? "PROBLEM: " : "note: ") + f.hint});
   print(table_text(table));
 }
 
@@ -103,11 +112,13 @@ void print_findings(const std::vector<Finding>& findings, const Arguments& argum
 ExitCode doctor(const Arguments& arguments, comm::World& world) {
   static constexpr const char* kPhases[]{"the large message between neighbours", "the sum over all ranks"};
   runtime::Watchdog watchdog(Seconds(arguments.timeout_s), [&](std::int64_t code, Seconds waited) {
-    stall_handler(world)(fmt::format("rank {}: waited {} in {}", world.rank(), format(waited), kPhases[code == 1 ? 1 : 0]));
+    stall_handler(world)(
+        fmt::format("rank {}: waited {} in {}", world.rank(), format(waited), kPhases[code == 1 ? 1 : 0]));
   });
   comm::MpiTransport transport(world.communicator());
-  std::vector<Finding> findings{world_size(world), {"thread level", "MPI_THREAD_MULTIPLE", "", false}, tag_limit(transport),
-                                affinity(world), oversubscription(world), hdf5()};
+  std::vector<Finding> findings{world_size(world),       {"thread level", "MPI_THREAD_MULTIPLE", "", false},
+                                tag_limit(transport),    affinity(world),
+                                oversubscription(world), hdf5()};
   findings.push_back(large_message(transport, watchdog));
   if (world.root()) print_findings(findings, arguments);
   for (const Finding& finding : findings) {

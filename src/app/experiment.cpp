@@ -48,7 +48,8 @@ Experiment read(const Node& root, config::Problems& problems) {
     config::Reader reader(root, problems);
     const config::Field name = reader.field("name");
     experiment.name = name.as(config::Text{});
-    if (name && experiment.name.find('/') != std::string::npos) name.refuse("a name has no '/': it names the results file");
+    if (name && experiment.name.find('/') != std::string::npos)
+      name.refuse("a name has no '/': it names the results file");
     experiment.seed = static_cast<std::uint64_t>(reader.get("seed", config::Integer{0}, 1));
     experiment.train.seed = experiment.seed;
     experiment.model = read_model(reader.field("model"));

@@ -29,18 +29,18 @@ struct DataSection {
 
 struct PlanSection {
   std::vector<Choice> partitioners;
-  std::string order = "best";                           ///< of operators; a partitioner's own option goes before it
+  std::string order = "best";  ///< of operators; a partitioner's own option goes before it
   std::string objective = "throughput";
   std::vector<Choice> schedules;
-  std::vector<std::int64_t> micro_batches;              ///< candidates, per pipeline; empty: auto
-  std::optional<std::int64_t> micro_batch_size;         ///< instead: rows of a micro-batch
-  std::vector<int> warmup;                              ///< by stage; empty: the schedule's own
+  std::vector<std::int64_t> micro_batches;       ///< candidates, per pipeline; empty: auto
+  std::optional<std::int64_t> micro_batch_size;  ///< instead: rows of a micro-batch
+  std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
   Bytes bucket_size = 25_MiB;
-  std::optional<int> stages;                            ///< absent: auto
+  std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
-  std::optional<int> pipelines;                         ///< absent: auto
-  std::optional<Bytes> memory_limit;                    ///< absent: the device's
-  std::optional<std::filesystem::path> file;            ///< use this plan as it is
+  std::optional<int> pipelines;                           ///< absent: auto
+  std::optional<Bytes> memory_limit;                      ///< absent: the device's
+  std::optional<std::filesystem::path> file;              ///< use this plan as it is
 };
 
 struct Experiment {
@@ -58,7 +58,7 @@ struct Experiment {
 /// What the command line adds to the file.
 struct ExperimentSource {
   std::filesystem::path file;
-  std::vector<std::string> sets;           ///< "plan.stages=2"
+  std::vector<std::string> sets;             ///< "plan.stages=2"
   std::optional<std::string> output_folder;  ///< replaces the folder of `output`
 };
 

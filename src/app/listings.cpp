@@ -24,10 +24,14 @@ struct Row {
 json row_json(const Row& row) {
   json options = json::array();
   for (const config::Option& option : row.options) {
-    options.push_back({{"name", option.name}, {"description", option.text}, {"allowed", config::allowed(option.type)},
+    options.push_back({{"name", option.name},
+                       {"description", option.text},
+                       {"allowed", config::allowed(option.type)},
                        {"default", option.standard.empty() ? json(nullptr) : json(option.standard)}});
   }
-  return {{"name", row.name}, {"description", row.description}, {"options", std::move(options)},
+  return {{"name", row.name},
+          {"description", row.description},
+          {"options", std::move(options)},
           {"capabilities", row.capabilities}};
 }
 
@@ -35,7 +39,8 @@ std::string row_text(const Row& row, std::size_t width) {
   std::string text = fmt::format("{:<{}}  {}\n", row.name, width, row.description);
   for (const config::Option& option : row.options) {
     const std::string standard = option.standard.empty() ? "must be given" : "default " + option.standard;
-    text += fmt::format("{:<{}}    {}: {} ({}; {})\n", "", width, option.name, option.text, config::allowed(option.type), standard);
+    text += fmt::format("{:<{}}    {}: {} ({}; {})\n", "", width, option.name, option.text,
+                        config::allowed(option.type), standard);
   }
   return text;
 }

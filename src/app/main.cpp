@@ -50,7 +50,9 @@ ExitCode dispatch(int argc, char** argv, World& world) {
   const Arguments arguments = parse(argc, argv, world);
   if (arguments.command.empty()) return ExitCode::done;
   using millrace::log::Level;
-  millrace::log::configure(arguments.quiet ? Level::quiet : arguments.verbose ? Level::verbose : Level::normal,
+  millrace::log::configure(arguments.quiet     ? Level::quiet
+                           : arguments.verbose ? Level::verbose
+                                               : Level::normal,
                            world.root() ? "" : fmt::format("rank {} on {}", world.rank(), world.host()));
   for (const Command& command : kCommands) {
     if (arguments.command == command.name) return command.function(arguments, world);

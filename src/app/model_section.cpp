@@ -1,7 +1,7 @@
 // `model: {name: resnet50, options: {classes: 10}}`.
 #include "app/sections.h"
-#include "config/emit.h"
 #include "base/text.h"
+#include "config/emit.h"
 #include "models/registry.h"
 
 namespace millrace::app {

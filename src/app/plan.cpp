@@ -29,7 +29,8 @@ void print_tables(const Session& session, const Planned& planned, const Argument
 
 nlohmann::json document(const Session& session, const Planned& planned) {
   nlohmann::json plans = nlohmann::json::array();
-  for (const plan::Candidate& candidate : planned.ranking.plans) plans.push_back(plan_json(candidate.report, session.graph));
+  for (const plan::Candidate& candidate : planned.ranking.plans)
+    plans.push_back(plan_json(candidate.report, session.graph));
   return {{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
           {"plans", std::move(plans)},
           {"why_not", planned.why_not}};

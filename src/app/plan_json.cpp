@@ -78,12 +78,9 @@ json problem_json(const Graph& graph, int devices, std::int64_t batch) {
     if (graph.tensors()[t].role != Role::activation) continue;
     edges += static_cast<std::int64_t>(graph.consumers(static_cast<TensorId>(t)).size());
   }
-  return {{"ops", graph.size()},
-          {"tensors", graph.tensors().size()},
-          {"edges", edges},
-          {"parameters", graph.parameter_count()},
-          {"devices", devices},
-          {"batch", batch}};
+  return {{"ops", graph.size()}, {"tensors", graph.tensors().size()},
+          {"edges", edges},      {"parameters", graph.parameter_count()},
+          {"devices", devices},  {"batch", batch}};
 }
 
 }  // namespace millrace::app

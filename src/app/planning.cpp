@@ -34,21 +34,24 @@ void check_counts(const Session& session) {
   const PlanSection& plan = session.experiment.plan;
   const int ranks = session.cluster.size();
   const int pipelines = plan.pipelines.value_or(1);
-  const int stages = plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
+  const int stages =
+      plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
   if (pipelines * stages > ranks || ranks % pipelines != 0) {
-    throw InvalidInput(fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines; "
-                                   "the job has {}", pipelines, stages, pipelines * stages, ranks));
+    throw InvalidInput(
+        fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines; "
+                    "the job has {}",
+                    pipelines, stages, pipelines * stages, ranks));
   }
   if (stages > session.graph.size()) {
-    throw InvalidInput(fmt::format("plan.stages: {} stages, but model {} has {} operators", stages, session.experiment.model.name,
-                                   session.graph.size()));
+    throw InvalidInput(fmt::format("plan.stages: {} stages, but model {} has {} operators", stages,
+                                   session.experiment.model.name, session.graph.size()));
   }
   const std::int64_t batch = session.experiment.data.batch;
   const std::int64_t micro_batches =
       plan.micro_batches.empty() ? 1 : *std::min_element(plan.micro_batches.begin(), plan.micro_batches.end());
   if (pipelines * micro_batches > batch) {
-    throw InvalidInput(fmt::format("data.batch {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}", batch, pipelines,
-                                   micro_batches, pipelines * micro_batches));
+    throw InvalidInput(fmt::format("data.batch {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}",
+                                   batch, pipelines, micro_batches, pipelines * micro_batches));
   }
 }
 
@@ -57,11 +60,13 @@ std::vector<std::int64_t> micro_batch_counts(const Session& session) {
   const PlanSection& plan = session.experiment.plan;
   if (!plan.micro_batch_size) return plan.micro_batches;
   const std::int64_t batch = session.experiment.data.batch, size = *plan.micro_batch_size;
-  if (!plan.pipelines) throw InvalidInput("plan.micro_batch_size needs plan.pipelines: batch = pipelines x micro-batches x size");
+  if (!plan.pipelines)
+    throw InvalidInput("plan.micro_batch_size needs plan.pipelines: batch = pipelines x micro-batches x size");
   const std::int64_t count = batch / (*plan.pipelines * size);
   if (count * *plan.pipelines * size != batch) {
-    throw InvalidInput(fmt::format("plan.micro_batch_size: {} pipelines x {} micro-batches x {} rows = {}, but data.batch is {}",
-                                   *plan.pipelines, count, size, count * *plan.pipelines * size, batch));
+    throw InvalidInput(
+        fmt::format("plan.micro_batch_size: {} pipelines x {} micro-batches x {} rows = {}, but data.batch is {}",
+                    *plan.pipelines, count, size, count * *plan.pipelines * size, batch));
   }
   return {count};
 }
@@ -86,7 +91,8 @@ planner::Ranking plan_of_file(const Session& session, plan::Problem problem) {
   const auto& file = *session.experiment.plan.file;
   plan::Candidate candidate;
   candidate.plan = plan::load_plan(file, session.graph);
-  plan::require_valid(candidate.plan, session.graph, {session.cluster.size(), session.experiment.data.batch}, file.string());
+  plan::require_valid(candidate.plan, session.graph, {session.cluster.size(), session.experiment.data.batch},
+                      file.string());
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -153,7 +159,8 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 
 Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
   LoweringOptions options;
-  options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  options.tag_limit =
+      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
   const StageDag dag = make_stage_dag(graph, plan);
   Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
   require_verified(graph, program, options.tag_limit);
@@ -164,7 +171,8 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
                                 std::int64_t test_samples, std::int64_t tag_limit) {
   const DataSection& data = session.experiment.data;
   LoweringOptions options;
-  options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  options.tag_limit =
+      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
   runtime::Programs programs;
   // Under tail `uneven` a data set smaller than a batch has short batches only.
   const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;

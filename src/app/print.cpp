@@ -15,7 +15,9 @@ std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-bool numeric(const std::string& cell) { return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell.front())) != 0; }
+bool numeric(const std::string& cell) {
+  return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell.front())) != 0;
+}
 
 std::string padded(const std::string& cell, std::size_t width, bool right) {
   const std::string space(width - width_of(cell), ' ');

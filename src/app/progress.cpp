@@ -24,8 +24,8 @@ void Progress::show(const IterationRow& row) {
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double per_iteration = elapsed / static_cast<double>(row.iteration);
   const std::string line = fmt::format(
-      "iteration {}/{}  epoch {}  loss {:.4f}  {:.0f} samples/s  {}  {} left", row.iteration, iterations_, row.epoch, row.loss,
-      static_cast<double>(batch_) / per_iteration, format(Bytes(runtime::peak_resident_bytes())),
+      "iteration {}/{}  epoch {}  loss {:.4f}  {:.0f} samples/s  {}  {} left", row.iteration, iterations_, row.epoch,
+      row.loss, static_cast<double>(batch_) / per_iteration, format(Bytes(runtime::peak_resident_bytes())),
       format(Seconds(per_iteration * static_cast<double>(iterations_ - row.iteration))));
   if (terminal_) {
     fmt::print(stderr, "\r\x1b[K{}", line);
@@ -39,7 +39,8 @@ void Progress::show(const IterationRow& row) {
 void Progress::show(const EvaluationRow& row) {
   if (quiet_) return;
   finish();
-  fmt::print(stderr, "test after iteration {}: loss {:.4f}, accuracy {:.2f} %\n", row.iteration, row.loss, row.accuracy * 100);
+  fmt::print(stderr, "test after iteration {}: loss {:.4f}, accuracy {:.2f} %\n", row.iteration, row.loss,
+             row.accuracy * 100);
 }
 
 void Progress::finish() {

@@ -17,23 +17,29 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     cluster::check_world_size(world.size(), cluster::process_environment());
     return std::string();
   });
-  Session session = open_session(arguments, world, world.size());                              // 1. what to do
+  // 1. what to do
+  Session session = open_session(arguments, world, world.size());
   const auto source = open_data(session, world);
-  const Chosen chosen = choose_plan(session, arguments, world);                                // 2. who does what
+  // 2. who does what
+  const Chosen chosen = choose_plan(session, arguments, world);
+  // 3. in which order
   comm::MpiTransport transport(world.communicator());
-  const runtime::Programs programs = comm::on_all_alike([&] {                                  // 3. in which order
+  const runtime::Programs programs = comm::on_all_alike([&] {
     return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
                          source->samples(dataset::Split::test), transport.largest_tag());
   });
-  runtime::use_threads(session.threads);
-  const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
-                                   session.experiment.data.batch, session.experiment.data.tail);
-  runtime::Trainer trainer(session.graph, programs, session.experiment.train,
-                           {transport, *source, order, stall_handler(world)});
-  RunRecord record(session, chosen, programs, arguments, world);                               // 4. where it is kept
+  // 4. where it is kept
+  RunRecord record(session, chosen, programs, arguments, world);
   try {
-    const runtime::Outcome outcome = trainer.run(record);                                      // 5. do it
-    record.close(outcome);                                                                     // 6. what came of it
+    // 5. do it
+    runtime::use_threads(session.threads);
+    const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
+                                     session.experiment.data.batch, session.experiment.data.tail);
+    runtime::Trainer trainer(session.graph, programs, session.experiment.train,
+                             {transport, *source, order, stall_handler(world)});
+    const runtime::Outcome outcome = trainer.run(record);
+    // 6. what came of it
+    record.close(outcome);
   } catch (const Error&) {
     record.fail();
     throw;

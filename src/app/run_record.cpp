@@ -81,8 +81,7 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
       programs_(programs),
       arguments_(arguments),
       world_(world),
-      progress_(session.experiment.train.iterations, session.experiment.data.batch,
-                arguments.quiet || !world.root()) {
+      progress_(session.experiment.train.iterations, session.experiment.data.batch, arguments.quiet || !world.root()) {
   world.on_root_then_all([&] {
     const sim::Simulation simulation = predict(session, programs.train.front());
     predicted_ = *chosen.report;
@@ -144,7 +143,8 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
         {"measured", figures_json(measured)},
         {"prediction_error",
          {{"iteration_time", predicted.iteration_time_s / measured.iteration_time_s - 1},
-          {"peak_memory", static_cast<double>(predicted.peak_memory_bytes) / static_cast<double>(measured.peak_memory_bytes) - 1}}},
+          {"peak_memory",
+           static_cast<double>(predicted.peak_memory_bytes) / static_cast<double>(measured.peak_memory_bytes) - 1}}},
         {"final_loss", outcome.final_loss},
         {"test", {{"loss", outcome.evaluation.loss}, {"accuracy", outcome.evaluation.accuracy}}},
         {"results", session_.experiment.output}});
@@ -166,8 +166,9 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
                       fmt::format("{:.1f} %", predicted.bubble_fraction * 100)}}}));
   planner::Table table{{"rank", "host", "pipeline", "stage", "busy", "idle", "memory", "resident"}, {}};
   for (const record::RankRow& row : ranks) {
-    table.rows.push_back({std::to_string(row.rank), row.host, std::to_string(row.pipeline), row.stages, format(row.report.busy),
-                          format(row.report.idle), size(row.report.peak_bytes()), size(row.report.peak_rss_bytes)});
+    table.rows.push_back({std::to_string(row.rank), row.host, std::to_string(row.pipeline), row.stages,
+                          format(row.report.busy), format(row.report.idle), size(row.report.peak_bytes()),
+                          size(row.report.peak_rss_bytes)});
   }
   print("\n" + table_text(table));
   print(fmt::format("\nfinal loss {:.4f}, test accuracy {:.2f} %\nresults: {}\n", outcome.final_loss,

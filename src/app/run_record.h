@@ -42,8 +42,8 @@ class RunRecord final : public runtime::RunObserver {
   const comm::World& world_;
   Progress progress_;
   std::optional<record::ResultsFile> file_;
-  plan::PlanReport predicted_;         ///< rank 0; its times are the simulator's
-  std::vector<double> predicted_s_;    ///< rank 0: seconds of each instruction, rank after rank
+  plan::PlanReport predicted_;       ///< rank 0; its times are the simulator's
+  std::vector<double> predicted_s_;  ///< rank 0: seconds of each instruction, rank after rank
   std::int64_t samples_ = 0;
 };
 

@@ -74,16 +74,19 @@ void check_source(const Experiment& experiment, const Graph& graph, const datase
   const Tensor& input = graph.tensor(graph.inputs().front());
   const std::string file = experiment.data.file ? experiment.data.file->string() : "synthetic data";
   if (format.shape != input.shape.dims) {
-    throw InvalidInput(fmt::format("data.source: {} has samples of shape {}, model {} reads {}", file, millrace::format(format.shape),
-                                   experiment.model.name, millrace::format(input.shape.dims)));
+    throw InvalidInput(fmt::format("data.source: {} has samples of shape {}, model {} reads {}", file,
+                                   millrace::format(format.shape), experiment.model.name,
+                                   millrace::format(input.shape.dims)));
   }
   if (format.classes > label_classes(graph)) {
-    throw InvalidInput(fmt::format("data.source: {} has {} classes, model {} tells {} apart; set model.options.{} to {}", file,
-                                   format.classes, experiment.model.name, label_classes(graph),
-                                   format.kind == dataset::InputKind::index ? "vocabulary" : "classes", format.classes));
+    throw InvalidInput(
+        fmt::format("data.source: {} has {} classes, model {} tells {} apart; set model.options.{} to {}", file,
+                    format.classes, experiment.model.name, label_classes(graph),
+                    format.kind == dataset::InputKind::index ? "vocabulary" : "classes", format.classes));
   }
   // The order knows which batches the samples allow.
-  dataset::SampleOrder(experiment.seed, source.samples(dataset::Split::train), experiment.data.batch, experiment.data.tail);
+  dataset::SampleOrder(experiment.seed, source.samples(dataset::Split::train), experiment.data.batch,
+                       experiment.data.tail);
 }
 
 }  // namespace

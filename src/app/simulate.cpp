@@ -18,8 +18,8 @@ namespace {
 void print_ranks(const sim::Simulation& run) {
   planner::Table table{{"rank", "busy", "idle", "live micro-batches"}, {}};
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
-    table.rows.push_back({std::to_string(r), format(run.busy[r]), format(run.idle[r]),
-                          std::to_string(run.peak_live_micro_batches[r])});
+    table.rows.push_back(
+        {std::to_string(r), format(run.busy[r]), format(run.idle[r]), std::to_string(run.peak_live_micro_batches[r])});
   }
   print(table_text(table));
 }
@@ -45,9 +45,10 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
     log::notice(fmt::format("wrote {}", arguments.svg));
   }
   if (arguments.format == Format::json) {
-    print(nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
-                         {"kind", "simulated"},
-                         {"plans", {plan_json(report, session.graph)}}});
+    print(
+        nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
+                       {"kind", "simulated"},
+                       {"plans", {plan_json(report, session.graph)}}});
     return ExitCode::done;
   }
   print("simulated: " + facts + "\n\n");

@@ -113,7 +113,8 @@ void read_train(const config::Field& field, Experiment& experiment) {
   if (const config::Field clip = reader.field("clip_norm"); clip && !clip.is_word("off")) {
     train.clip_norm = clip.as(config::Real{0.0});
   }
-  train.precision = kind_of<kernels::Precision>(kPrecisions, reader.get("precision", config::OneOf{kPrecisions}, "fp32"));
+  train.precision =
+      kind_of<kernels::Precision>(kPrecisions, reader.get("precision", config::OneOf{kPrecisions}, "fp32"));
   const config::Field kernels = reader.field("kernels");
   if (kernels) train.kernels = kernels.as(config::OneOf{{"auto", "reference", "onednn"}});
   if (train.precision == kernels::Precision::fp64 && train.kernels == "onednn") {

@@ -103,14 +103,20 @@ ExitCode verify(const Arguments& arguments, comm::World& world) {
     const double parameters = parameter_difference(split, single);
     const bool equal = loss <= kTolerance && norm <= kTolerance && parameters <= kTolerance;
     if (arguments.format == Format::json) {
-      print(nlohmann::json{{"iterations", arguments.iterations}, {"ranks", world.size()}, {"tolerance", kTolerance},
-                           {"loss", loss}, {"gradient_norm", norm}, {"parameters", parameters}, {"equal", equal}});
+      print(nlohmann::json{{"iterations", arguments.iterations},
+                           {"ranks", world.size()},
+                           {"tolerance", kTolerance},
+                           {"loss", loss},
+                           {"gradient_norm", norm},
+                           {"parameters", parameters},
+                           {"equal", equal}});
     } else {
       print(table_text({{"relative difference to one rank", "largest", "allowed"},
                         {{"loss", fmt::format("{:.2e}", loss), fmt::format("{:.0e}", kTolerance)},
                          {"gradient norm", fmt::format("{:.2e}", norm), fmt::format("{:.0e}", kTolerance)},
                          {"parameters", fmt::format("{:.2e}", parameters), fmt::format("{:.0e}", kTolerance)}}}));
-      print(fmt::format("{} iterations on {} ranks: {}\n", arguments.iterations, world.size(), equal ? "equal" : "DIFFERENT"));
+      print(fmt::format("{} iterations on {} ranks: {}\n", arguments.iterations, world.size(),
+                        equal ? "equal" : "DIFFERENT"));
     }
     return std::string(equal ? "equal" : "");
   });

@@ -48,10 +48,10 @@ std::optional<LauncherSize> launcher_size(const Environment& environment) {
 void check_world_size(int world_size, const Environment& environment) {
   const auto launcher = launcher_size(environment);
   if (!launcher || launcher->size == world_size) return;
-  throw InvalidInput(
-      fmt::format("the launcher started {} ranks ({}), but MPI has a world of {}: start with the mpirun of the MPI that "
-                  "millrace was built with, or under Slurm with srun --mpi=pmix",
-                  launcher->size, launcher->variable, world_size));
+  throw InvalidInput(fmt::format(
+      "the launcher started {} ranks ({}), but MPI has a world of {}: start with the mpirun of the MPI that "
+      "millrace was built with, or under Slurm with srun --mpi=pmix",
+      launcher->size, launcher->variable, world_size));
 }
 
 std::vector<int> affinity_cores() {

@@ -49,7 +49,8 @@ Seconds cheapest_all_reduce(Bytes amount, std::span<const int> devices, const cl
   const int count = static_cast<int>(devices.size());
   Seconds best = std::min(ring_all_reduce(amount, count, all), tree_all_reduce(amount, count, all));
   const int per_node = on_node.begin()->second;
-  const bool even = std::all_of(on_node.begin(), on_node.end(), [&](const auto& item) { return item.second == per_node; });
+  const bool even =
+      std::all_of(on_node.begin(), on_node.end(), [&](const auto& item) { return item.second == per_node; });
   if (even && on_node.size() > 1 && per_node > 1) {
     best = std::min(best, hierarchical_all_reduce(amount, static_cast<int>(on_node.size()), per_node, inner, port));
   }

@@ -101,8 +101,7 @@ class Evaluation {
     report_.iteration_time_s = report_.makespan_s = end.value();
     report_.bottleneck_s = slowest.value();
     report_.balance = count > 0 && stage_sum > Seconds{} ? slowest / stage_sum * count : 1.0;
-    report_.throughput_samples_per_s =
-        end > Seconds{} ? static_cast<double>(problem_.batch) / end.value() : 0.0;
+    report_.throughput_samples_per_s = end > Seconds{} ? static_cast<double>(problem_.batch) / end.value() : 0.0;
     if (reduction_total > Seconds{}) {
       report_.hidden_communication.gradients = std::max(0.0, 1.0 - (end - compute_end) / reduction_total);
     }
@@ -128,8 +127,7 @@ class Evaluation {
           return problem_.cost->op_time(a, rows, stage.devices[0]).total() <
                  problem_.cost->op_time(b, rows, stage.devices[0]).total();
         };
-        report_.limiting_op =
-            problem_.graph->op(*std::max_element(stage.ops.begin(), stage.ops.end(), longer)).name;
+        report_.limiting_op = problem_.graph->op(*std::max_element(stage.ops.begin(), stage.ops.end(), longer)).name;
         return;
       }
     }
@@ -182,7 +180,8 @@ class Evaluation {
     if (over <= furthest_over_) return;
     furthest_over_ = over;
     report_.why_not = fmt::format(
-        "stage {} of pipeline {} needs {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer {}, "
+        "stage {} of pipeline {} needs {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer "
+        "{}, "
         "{} live micro-batches {}, workspace {}, buffers {}",
         row.index, row.pipeline, format(memory.total()), memory.total().value(), device, format(*limit),
         format(memory.weights), format(memory.gradients), format(memory.optimizer), row.live_micro_batches,

@@ -54,8 +54,10 @@ std::vector<RowInterval> batch_norm_rows(const Plan& plan, const Graph& graph, s
       const std::vector<RowInterval> rows = shards(plan, batch, {static_cast<int>(p), static_cast<int>(s)});
       if (first.empty()) first = rows;
       if (rows != first) {
-        throw InvalidInput(fmt::format("pipeline {}: stages with batch norm have different replicas, so no run on one rank "
-                                       "normalises over the same rows; give these stages equal replicas", p));
+        throw InvalidInput(
+            fmt::format("pipeline {}: stages with batch norm have different replicas, so no run on one rank "
+                        "normalises over the same rows; give these stages equal replicas",
+                        p));
       }
     }
     all.insert(all.end(), first.begin(), first.end());
@@ -72,8 +74,10 @@ Plan one_rank_plan(const Plan& plan, const Graph& graph, std::int64_t batch) {
   const std::vector<RowInterval> seen = batch_norm_rows(plan, graph, batch);
   const Plan single = whole(plan, graph, static_cast<std::int64_t>(seen.size()));
   if (shards(single, batch, {0, 0}) == seen) return single;
-  throw InvalidInput(fmt::format("batch norm sees {} groups of rows, which one rank cannot form from a batch of {}: choose a "
-                                 "batch that divides by {}", seen.size(), batch, seen.size()));
+  throw InvalidInput(
+      fmt::format("batch norm sees {} groups of rows, which one rank cannot form from a batch of {}: choose a "
+                  "batch that divides by {}",
+                  seen.size(), batch, seen.size()));
 }
 
 }  // namespace millrace::plan

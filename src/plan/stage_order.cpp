@@ -97,8 +97,8 @@ std::optional<Violation> stage_order_violation(const Pipeline& pipeline, const G
     for (const OpId op : pipeline.stages[static_cast<std::size_t>(s)].ops) stage_of[static_cast<std::size_t>(op)] = s;
   }
   const StageEdges edges = stage_edges(stage_of, graph);
-  const auto back = std::find_if(edges.begin(), edges.end(),
-                                 [](const auto& edge) { return edge.first.first > edge.first.second; });
+  const auto back =
+      std::find_if(edges.begin(), edges.end(), [](const auto& edge) { return edge.first.first > edge.first.second; });
   if (back == edges.end()) return std::nullopt;
 
   for (int s = 0; s < stages; ++s) {
@@ -107,13 +107,13 @@ std::optional<Violation> stage_order_violation(const Pipeline& pipeline, const G
     const auto open = std::find_if(cycle.begin(), cycle.end(),
                                    [&](int stage) { return left_and_entered_again(stage, stage_of, graph); });
     if (open == cycle.end()) return Violation{Fault::cyclic, "stages in a cycle: " + describe(cycle, edges, graph)};
-    return Violation{Fault::not_convex, fmt::format("stage {} is not convex, a path leaves it and comes back: {}", *open,
-                                                    describe(cycle, edges, graph))};
+    return Violation{Fault::not_convex, fmt::format("stage {} is not convex, a path leaves it and comes back: {}",
+                                                    *open, describe(cycle, edges, graph))};
   }
-  return Violation{Fault::stage_order,
-                   fmt::format("stage {} reads what stage {} computes ({} → {}), so it must be listed after it",
-                               back->first.second, back->first.first, graph.op(back->second.from).name,
-                               graph.op(back->second.to).name)};
+  return Violation{
+      Fault::stage_order,
+      fmt::format("stage {} reads what stage {} computes ({} → {}), so it must be listed after it", back->first.second,
+                  back->first.first, graph.op(back->second.from).name, graph.op(back->second.to).name)};
 }
 
 }  // namespace millrace::plan

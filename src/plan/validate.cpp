@@ -51,8 +51,8 @@ class Validation {
     const Pipeline& pipeline = plan_.pipelines[static_cast<std::size_t>(index)];
     if (pipeline.stages.empty()) return add(Fault::no_stages, fmt::format("pipeline {} has no stages", index));
     if (pipeline.micro_batches < 1) {
-      add(Fault::micro_batches, fmt::format("pipeline {} has {} micro-batches; allowed: at least 1", index,
-                                            pipeline.micro_batches));
+      add(Fault::micro_batches,
+          fmt::format("pipeline {} has {} micro-batches; allowed: at least 1", index, pipeline.micro_batches));
     }
     const bool warmup_fits = pipeline.warmup.empty() || pipeline.warmup.size() == pipeline.stages.size();
     if (!warmup_fits || std::any_of(pipeline.warmup.begin(), pipeline.warmup.end(), [](int w) { return w < 0; })) {
@@ -64,8 +64,7 @@ class Validation {
   }
 
   void check_stage(int pipeline, int index) {
-    const Stage& stage =
-        plan_.pipelines[static_cast<std::size_t>(pipeline)].stages[static_cast<std::size_t>(index)];
+    const Stage& stage = plan_.pipelines[static_cast<std::size_t>(pipeline)].stages[static_cast<std::size_t>(index)];
     const std::string where = fmt::format("pipeline {}, stage {}", pipeline, index);
     if (stage.ops.empty()) add(Fault::empty_stage, where + " has no operators");
     if (stage.devices.empty()) add(Fault::device_count, where + " has no devices");
@@ -92,8 +91,8 @@ class Validation {
     for (const Stage& stage : pipeline.stages) {
       for (const OpId op : stage.ops) {
         if (op < 0 || op >= graph_.size()) {
-          add(Fault::unknown_operator, fmt::format("pipeline {} names operator number {}; the graph has {}", index, op,
-                                                   graph_.size()));
+          add(Fault::unknown_operator,
+              fmt::format("pipeline {} names operator number {}; the graph has {}", index, op, graph_.size()));
           known = false;
         } else {
           ++times[static_cast<std::size_t>(op)];
@@ -144,9 +143,10 @@ class Validation {
       const std::int64_t micro_batches = plan_.pipelines[p].micro_batches;
       if (rows >= micro_batches) continue;
       add(Fault::batch_too_small,
-          fmt::format("a batch of {} gives pipeline {} (of {}) {} rows, fewer than its {} micro-batches: the batch must "
-                      "be at least pipelines × micro-batches",
-                      *limits_.batch, p, shares.size(), rows, micro_batches));
+          fmt::format(
+              "a batch of {} gives pipeline {} (of {}) {} rows, fewer than its {} micro-batches: the batch must "
+              "be at least pipelines × micro-batches",
+              *limits_.batch, p, shares.size(), rows, micro_batches));
     }
   }
 
@@ -183,21 +183,36 @@ class Validation {
 
 std::string_view name(Fault fault) {
   switch (fault) {
-    case Fault::other_graph: return "other_graph";
-    case Fault::no_stages: return "no_stages";
-    case Fault::unknown_operator: return "unknown_operator";
-    case Fault::empty_stage: return "empty_stage";
-    case Fault::missing_operator: return "missing_operator";
-    case Fault::repeated_operator: return "repeated_operator";
-    case Fault::not_convex: return "not_convex";
-    case Fault::cyclic: return "cyclic";
-    case Fault::stage_order: return "stage_order";
-    case Fault::device_count: return "device_count";
-    case Fault::device_repeated: return "device_repeated";
-    case Fault::shares: return "shares";
-    case Fault::micro_batches: return "micro_batches";
-    case Fault::batch_too_small: return "batch_too_small";
-    case Fault::warmup: return "warmup";
+    case Fault::other_graph:
+      return "other_graph";
+    case Fault::no_stages:
+      return "no_stages";
+    case Fault::unknown_operator:
+      return "unknown_operator";
+    case Fault::empty_stage:
+      return "empty_stage";
+    case Fault::missing_operator:
+      return "missing_operator";
+    case Fault::repeated_operator:
+      return "repeated_operator";
+    case Fault::not_convex:
+      return "not_convex";
+    case Fault::cyclic:
+      return "cyclic";
+    case Fault::stage_order:
+      return "stage_order";
+    case Fault::device_count:
+      return "device_count";
+    case Fault::device_repeated:
+      return "device_repeated";
+    case Fault::shares:
+      return "shares";
+    case Fault::micro_batches:
+      return "micro_batches";
+    case Fault::batch_too_small:
+      return "batch_too_small";
+    case Fault::warmup:
+      return "warmup";
   }
   return "?";
 }

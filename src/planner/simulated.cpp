@@ -9,11 +9,16 @@ constexpr double kPassesOfUpdate = 4;
 
 Seconds seconds_of(const cost::OpTime& time, InstructionKind kind) {
   switch (kind) {
-    case InstructionKind::forward: return time.forward;
-    case InstructionKind::backward: return time.backward();
-    case InstructionKind::backward_input: return time.backward_input;
-    case InstructionKind::backward_weight: return time.backward_weight;
-    default: return Seconds(0);
+    case InstructionKind::forward:
+      return time.forward;
+    case InstructionKind::backward:
+      return time.backward();
+    case InstructionKind::backward_input:
+      return time.backward_input;
+    case InstructionKind::backward_weight:
+      return time.backward_weight;
+    default:
+      return Seconds(0);
   }
 }
 
@@ -31,7 +36,9 @@ sim::SimCosts costs_of(const Program& program, const cost::CostModel& cost, cons
     return sum;
   };
   costs.transfer = [&cost](Bytes amount, int from, int to) { return cost.transfer_time(amount, from, to); };
-  costs.all_reduce = [&cost](Bytes amount, std::span<const int> owners) { return cost.all_reduce_time(amount, owners); };
+  costs.all_reduce = [&cost](Bytes amount, std::span<const int> owners) {
+    return cost.all_reduce_time(amount, owners);
+  };
   costs.update = [&cluster](Bytes amount, int rank) {
     return kPassesOfUpdate * (amount / cluster.device(rank).bandwidth);
   };

@@ -8,9 +8,9 @@
 
 namespace millrace::planner {
 
-/// Simulated costs from a cost model: a stage takes the sum of its operators, an update reads weight, gradient and state
-/// once. `program`, `cost` and `cluster` must outlive the result.
-sim::SimCosts costs_of(const Program& program, const cost::CostModel& cost,
-                       const cluster::Cluster& cluster, std::int64_t bytes_per_element);
+/// Simulated costs from a cost model: a stage takes the sum of its operators, an update reads weight, gradient and
+/// state once. `program`, `cost` and `cluster` must outlive the result.
+sim::SimCosts costs_of(const Program& program, const cost::CostModel& cost, const cluster::Cluster& cluster,
+                       std::int64_t bytes_per_element);
 
 }  // namespace millrace::planner

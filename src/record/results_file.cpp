@@ -72,9 +72,9 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
   for (const RankRow& row : ranks) {
     const RankReport& r = row.report;
     table.append({row.rank, row.host, row.device, row.pipeline, row.stages, row.threads, bytes(r.weights_bytes),
-                  bytes(r.gradients_bytes), bytes(r.optimizer_bytes), bytes(r.activations_bytes), bytes(r.workspace_bytes),
-                  bytes(r.buffers_bytes), bytes(r.peak_bytes()), bytes(r.peak_rss_bytes), r.busy.value(), r.idle.value(),
-                  bytes(r.sent_bytes), bytes(r.received_bytes)});
+                  bytes(r.gradients_bytes), bytes(r.optimizer_bytes), bytes(r.activations_bytes),
+                  bytes(r.workspace_bytes), bytes(r.buffers_bytes), bytes(r.peak_bytes()), bytes(r.peak_rss_bytes),
+                  r.busy.value(), r.idle.value(), bytes(r.sent_bytes), bytes(r.received_bytes)});
   }
   table.flush();
 }
@@ -82,8 +82,9 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
 void ResultsFile::add(const std::vector<TimelineRow>& measured, std::int64_t iteration,
                       const std::vector<double>& predicted_s) {
   const std::scoped_lock lock(mutex_);
-  storage::Table table = file_->make_table("instructions", instruction_columns(), at_least_one(static_cast<std::int64_t>(measured.size())),
-                                           "when each instruction of one iteration ran, in the clock of its rank");
+  storage::Table table =
+      file_->make_table("instructions", instruction_columns(), at_least_one(static_cast<std::int64_t>(measured.size())),
+                        "when each instruction of one iteration ran, in the clock of its rank");
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const TimelineRow& row = measured[i];
     table.append({std::int64_t{row.rank}, iteration, std::string(name(row.instruction.kind)),

@@ -28,13 +28,13 @@ struct Fact {
 
 /// Everything known before the first iteration.
 struct RunContext {
-  std::vector<Fact> root;    ///< attributes of `/`: version, command, host, seed, libraries, …
-  std::string config;        ///< effective experiment, YAML
-  std::string plan;          ///< plan, YAML
-  std::string cluster;       ///< YAML
+  std::vector<Fact> root;  ///< attributes of `/`: version, command, host, seed, libraries, …
+  std::string config;      ///< effective experiment, YAML
+  std::string plan;        ///< plan, YAML
+  std::string cluster;     ///< YAML
   std::int64_t iterations = 0;
   std::int64_t evaluations = 0;
-  std::int64_t batch = 0;    ///< throughput of a row is its samples over its time
+  std::int64_t batch = 0;  ///< throughput of a row is its samples over its time
 };
 
 /// One rank's row of `/ranks`.

@@ -29,13 +29,19 @@ constexpr Style kUpdate{"update", "#b07aa1", "#ffffff"};
 
 std::optional<Style> style_of(InstructionKind kind) {
   switch (kind) {
-    case InstructionKind::forward: return kForward;
+    case InstructionKind::forward:
+      return kForward;
     case InstructionKind::backward:
-    case InstructionKind::backward_input: return kBackward;
-    case InstructionKind::backward_weight: return kWeight;
-    case InstructionKind::reduce_gradients: return kReduce;
-    case InstructionKind::update_weights: return kUpdate;
-    default: return std::nullopt;
+    case InstructionKind::backward_input:
+      return kBackward;
+    case InstructionKind::backward_weight:
+      return kWeight;
+    case InstructionKind::reduce_gradients:
+      return kReduce;
+    case InstructionKind::update_weights:
+      return kUpdate;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -78,9 +84,11 @@ class Canvas {
  public:
   Canvas(std::size_t lanes, double span) : scale_((kWidth - kLeft - kRight) / span), span_(span) {
     height_ = kTop + static_cast<double>(lanes) * (kLane + kGap) + 60;
-    svg_ = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-                       "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-                       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", kWidth, height_);
+    svg_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
+        "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        kWidth, height_);
   }
 
   static double lane_top(int rank) { return kTop + rank * (kLane + kGap); }
@@ -92,14 +100,15 @@ class Canvas {
     svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", at_x, at_y, attributes, escaped(words));
   }
   void box(double at_x, double at_y, double width, double height, std::string_view fill) {
-    svg_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" rx=\"2\" fill=\"{}\"/>\n", at_x, at_y,
-                        std::max(0.4, width), height, fill);
+    svg_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" rx=\"2\" fill=\"{}\"/>\n",
+                        at_x, at_y, std::max(0.4, width), height, fill);
   }
 
   void lane(const Program& program, int rank) {
-    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#eef1f4\"/>\n", kLeft,
-                        lane_top(rank), span_ * scale_, kLane);
-    text(kLeft - 8, lane_top(rank) + kLane / 2 + 4, lane_label(program, rank), "text-anchor=\"end\" font-size=\"10\" fill=\"#333\"");
+    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#eef1f4\"/>\n",
+                        kLeft, lane_top(rank), span_ * scale_, kLane);
+    text(kLeft - 8, lane_top(rank) + kLane / 2 + 4, lane_label(program, rank),
+         "text-anchor=\"end\" font-size=\"10\" fill=\"#333\"");
   }
 
   void row(const TimelineRow& row) {
@@ -117,8 +126,10 @@ class Canvas {
   void axis() {
     const double step = round_step(span_);
     for (double at = 0; at <= span_ * 1.0001; at += step) {
-      svg_ += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#c8ccd0\" stroke-width=\"0.6\"/>\n",
-                          x(at), kTop - 4, axis_y());
+      svg_ += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#c8ccd0\" "
+          "stroke-width=\"0.6\"/>\n",
+          x(at), kTop - 4, axis_y());
       text(x(at), axis_y() + 14, format(Seconds(at)), "text-anchor=\"middle\" font-size=\"10\" fill=\"#555\"");
     }
   }

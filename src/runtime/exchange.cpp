@@ -58,7 +58,8 @@ std::int64_t Exchange::transfer_bytes(std::int32_t transfer) const {
 
 std::int64_t Exchange::buffer_bytes() const {
   std::int64_t bytes = 0;
-  for (const Channel& channel : channels_) bytes += channel.capacity * static_cast<std::int64_t>(channel.buffers.size());
+  for (const Channel& channel : channels_)
+    bytes += channel.capacity * static_cast<std::int64_t>(channel.buffers.size());
   return bytes;
 }
 
@@ -73,7 +74,8 @@ void Exchange::begin() {
 void Exchange::post(Channel& channel) {
   const std::int32_t transfer = channel.transfers[channel.posted];
   const Transfer& t = program_.transfers[static_cast<std::size_t>(transfer)];
-  // The ring has one buffer more than the window, so the buffer of receive k is free again when k + window + 1 is posted.
+  // The ring has one buffer more than the window, so the buffer of receive k is free again when k + window + 1 is
+  // posted.
   Buffer& buffer = channel.buffers[channel.posted % channel.buffers.size()];
   const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
   buffer.ticket = transport_.receive({buffer.data.get(), bytes}, t.sender, t.tag);

@@ -13,13 +13,14 @@
 
 namespace millrace::runtime {
 
-/// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that is
-/// waited for; sends copy into buffers of their own, which free when they are matched. Training never waits for one
+/// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that
+/// is waited for; sends copy into buffers of their own, which free when they are matched. Training never waits for one
 /// (the verifier's rule). Evaluation does once a channel holds window + 1: a stage that only computes forwards would
 /// otherwise run ahead of the next by the whole test split.
 class Exchange {
  public:
-  Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision, comm::Transport& transport);
+  Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
+           comm::Transport& transport);
 
   /// Start of an iteration: posts the first receives of every channel.
   void begin();
@@ -44,8 +45,8 @@ class Exchange {
     std::vector<std::int32_t> transfers;  // in program order
     std::int64_t capacity = 0;            // bytes of the largest
     std::vector<Buffer> buffers;
-    std::size_t posted = 0;               // receives posted in this iteration
-    std::size_t oldest = 0;               // of the buffers, where sends wait for one
+    std::size_t posted = 0;  // receives posted in this iteration
+    std::size_t oldest = 0;  // of the buffers, where sends wait for one
   };
   void post(Channel& channel);
   Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
@@ -53,11 +54,11 @@ class Exchange {
   const Program& program_;
   comm::Transport& transport_;
   std::int64_t window_;
-  std::vector<std::int64_t> row_bytes_;      // by transfer
-  std::vector<std::int32_t> channel_of_;     // by transfer; -1: not of this rank
-  std::vector<std::int32_t> position_of_;    // by transfer, in its channel
+  std::vector<std::int64_t> row_bytes_;    // by transfer
+  std::vector<std::int32_t> channel_of_;   // by transfer; -1: not of this rank
+  std::vector<std::int32_t> position_of_;  // by transfer, in its channel
   std::vector<Channel> channels_;
-  std::vector<std::int32_t> receiving_;      // channels that receive
+  std::vector<std::int32_t> receiving_;  // channels that receive
 };
 
 }  // namespace millrace::runtime

@@ -25,7 +25,8 @@ void append_rows(const ProgramStage& stage, int rank, std::vector<RowInterval>& 
   }
 }
 
-void append_ids(const std::vector<RowInterval>& intervals, const dataset::Batch& batch, std::vector<std::int64_t>& into) {
+void append_ids(const std::vector<RowInterval>& intervals, const dataset::Batch& batch,
+                std::vector<std::int64_t>& into) {
   into.clear();
   for (const RowInterval rows : intervals) {
     into.insert(into.end(), batch.ids.begin() + rows.begin, batch.ids.begin() + rows.end);
@@ -86,8 +87,8 @@ void Feed::request(const dataset::Batch& batch, dataset::RowRequest& request) co
 void Feed::start(std::int64_t first, std::int64_t steps) {
   prefetcher_.reset();
   step_ = first;
-  const bool any = std::any_of(needs_.begin(), needs_.end(),
-                               [](const Needs& n) { return !n.inputs.empty() || !n.labels.empty(); });
+  const bool any =
+      std::any_of(needs_.begin(), needs_.end(), [](const Needs& n) { return !n.inputs.empty() || !n.labels.empty(); });
   if (!any) return;  // a stage in the middle reads no data
   prefetcher_.emplace(source_, split_, [this, first, steps](std::int64_t position, dataset::RowRequest& rows) {
     if (position >= steps) return false;
@@ -112,11 +113,14 @@ void Feed::fill(const StageGraph& stage, const BoundMicroBatch& at, kernels::Pre
     const std::int64_t size = tensor.shape.elements_per_sample();
     const std::int64_t count = at.rows.size() * size;
     if (tensor.role == Role::label) {
-      copy_rows(rows_->labels.data() + offset_of(needs.labels, at.rows.begin) * size, count, to, tensor.shape.element, precision);
+      copy_rows(rows_->labels.data() + offset_of(needs.labels, at.rows.begin) * size, count, to, tensor.shape.element,
+                precision);
     } else if (tensor.shape.element == ElementType::index) {
-      copy_rows(rows_->index_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to, tensor.shape.element, precision);
+      copy_rows(rows_->index_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to,
+                tensor.shape.element, precision);
     } else {
-      copy_rows(rows_->real_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to, tensor.shape.element, precision);
+      copy_rows(rows_->real_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to,
+                tensor.shape.element, precision);
     }
   }
 }

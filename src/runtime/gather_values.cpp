@@ -31,7 +31,8 @@ std::vector<std::vector<double>> Trainer::gather_values() {
         const auto& buffers = runner->graph().buffers;
         const bool here = std::binary_search(known.begin(), known.end(), tensor) ||
                           std::binary_search(buffers.begin(), buffers.end(), tensor);
-        if (rank == owner && here) std::copy_n(static_cast<const std::byte*>(runner->parameters().value(tensor)), size, bytes.begin());
+        if (rank == owner && here)
+          std::copy_n(static_cast<const std::byte*>(runner->parameters().value(tensor)), size, bytes.begin());
       }
       if (rank == owner && rank != 0) transport.wait(transport.send(bytes, 0, kTag));
       if (rank == 0 && rank != owner) transport.wait(transport.receive(bytes, owner, kTag));

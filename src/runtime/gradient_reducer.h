@@ -31,8 +31,8 @@ class GradientReducer {
  private:
   comm::Transport& transport_;
   std::vector<BucketPlace> places_;
-  std::vector<comm::GroupId> groups_;   // by bucket; -1: no reduction
-  std::vector<comm::Ticket> tickets_;   // by bucket
+  std::vector<comm::GroupId> groups_;  // by bucket; -1: no reduction
+  std::vector<comm::Ticket> tickets_;  // by bucket
 };
 
 }  // namespace millrace::runtime

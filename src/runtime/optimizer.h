@@ -38,7 +38,7 @@ class Optimizer {
   std::vector<double> buffer_momentum_;  // by storage position; negative for parameters
   int states_ = 0;                       // numbers kept per element: 0, 1 (momentum) or 2 (moments)
   std::int64_t elements_ = 0;
-  std::unique_ptr<std::byte[]> state_;   // state k of element i at k · elements + i
+  std::unique_ptr<std::byte[]> state_;  // state k of element i at k · elements + i
 };
 
 }  // namespace millrace::runtime

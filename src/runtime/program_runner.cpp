@@ -50,8 +50,8 @@ std::vector<StageRunner*> runners_of(const std::vector<LocalStage>& stages) {
 // in the order of the receives, never in order of arrival).
 std::vector<bool> adding_transfers(const Program& program, int rank) {
   std::vector<bool> adds(program.transfers.size(), false);
-  std::set<std::tuple<TensorId, int, int>> seen;                // tensor, receiving stage, micro-batch
-  std::set<std::tuple<TensorId, int, int, int>> first_stage;    // … and the stage that was first
+  std::set<std::tuple<TensorId, int, int>> seen;              // tensor, receiving stage, micro-batch
+  std::set<std::tuple<TensorId, int, int, int>> first_stage;  // … and the stage that was first
   for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
     if (instruction.kind != InstructionKind::receive_gradient) continue;
     const auto id = static_cast<std::size_t>(instruction.transfer);
@@ -91,7 +91,8 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   }
 }
 
-StepResult ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates) {
+StepResult ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings,
+                                std::int64_t& updates) {
   settings_ = settings;
   updates_ = updates + 1;
   row_weight_ = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid));
@@ -161,7 +162,8 @@ void ProgramRunner::forward(const Instruction& instruction, Feed& feed, const da
   feed.fill(stage, at, precision_);
   kernels::BatchContext context;
   context.step = settings_.step;
-  context.samples = std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
+  context.samples =
+      std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
   context.valid_rows = valid_of(at.rows, batch.valid);
   context.row_weight = row_weight_;
   at.executable->forward(at.slot, context);

@@ -27,7 +27,7 @@ struct LocalStage {
 struct StepSettings {
   std::int64_t step = 0;  ///< from 0
   double learning_rate = 0;
-  double clip_norm = 0;   ///< 0: off
+  double clip_norm = 0;  ///< 0: off
 };
 
 /// What all ranks know after an iteration. Losses are means over the valid samples.
@@ -61,7 +61,9 @@ class ProgramRunner {
   void drain() { exchange_.drain(watchdog_); }
 
   /// The watchdog's code of an instruction: program id and position.
-  static std::int64_t watch_code(int id, std::int64_t position) { return (static_cast<std::int64_t>(id) << 32) | position; }
+  static std::int64_t watch_code(int id, std::int64_t position) {
+    return (static_cast<std::int64_t>(id) << 32) | position;
+  }
 
   const StepTimes& times() const { return times_; }
   std::int64_t buffer_bytes() const { return exchange_.buffer_bytes(); }
@@ -89,13 +91,13 @@ class ProgramRunner {
   int rank_;
   kernels::Precision precision_;
   Watchdog& watchdog_;
-  std::vector<LocalStage> stages_;                      // by flat stage index; runner null where not of this rank
-  std::vector<std::vector<BoundMicroBatch>> bound_;     // by flat stage index
-  std::vector<bool> adds_;                              // by transfer: this gradient adds to another stage's
+  std::vector<LocalStage> stages_;                   // by flat stage index; runner null where not of this rank
+  std::vector<std::vector<BoundMicroBatch>> bound_;  // by flat stage index
+  std::vector<bool> adds_;                           // by transfer: this gradient adds to another stage's
   Exchange exchange_;
   GradientReducer reducer_;
   StepSums sums_;
-  std::int64_t last_backward_ = -1;                     // position after which gradients are complete on this rank
+  std::int64_t last_backward_ = -1;  // position after which gradients are complete on this rank
   int id_;
 
   StepSettings settings_;

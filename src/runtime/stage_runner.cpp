@@ -47,7 +47,8 @@ std::vector<std::pair<StageRunner::Key, int>> StageRunner::assign(const Program&
       slots[slot] = true;
       places[micro_batch] = {key, static_cast<int>(slot)};
     }
-    if (ends_micro_batch(program, instruction.kind)) slots[static_cast<std::size_t>(places[micro_batch].second)] = false;
+    if (ends_micro_batch(program, instruction.kind))
+      slots[static_cast<std::size_t>(places[micro_batch].second)] = false;
   }
   return places;
 }

@@ -15,7 +15,7 @@ namespace millrace::runtime {
 struct BoundMicroBatch {
   kernels::Executable* executable = nullptr;  ///< null where this rank has no rows of the micro-batch
   int slot = -1;
-  RowInterval rows;                           ///< of the global batch
+  RowInterval rows;  ///< of the global batch
 };
 
 /// Programs (the full batch, the shorter last one, evaluation) are declared first, then compiled once, then bound.

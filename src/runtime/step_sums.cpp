@@ -60,8 +60,6 @@ void StepSums::reduce(comm::WaitObserver& observer) {
   transport_.wait(ticket, &observer);
 }
 
-double StepSums::gradient_norm() const {
-  return std::sqrt(std::accumulate(values_.begin(), values_.end() - 2, 0.0));
-}
+double StepSums::gradient_norm() const { return std::sqrt(std::accumulate(values_.begin(), values_.end() - 2, 0.0)); }
 
 }  // namespace millrace::runtime

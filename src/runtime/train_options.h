@@ -28,10 +28,10 @@ enum class ScheduleKind : std::uint8_t { constant, step, cosine };
 /// How the learning rate changes with the iteration; warm-up is linear.
 struct LearningRateOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  std::int64_t warmup = 0;   ///< iterations from lr/warmup up to lr
-  double minimum = 0;        ///< cosine: where it ends
-  std::int64_t every = 1;    ///< step: iterations between two reductions
-  double factor = 0.1;       ///< step: what each reduction multiplies by
+  std::int64_t warmup = 0;  ///< iterations from lr/warmup up to lr
+  double minimum = 0;       ///< cosine: where it ends
+  std::int64_t every = 1;   ///< step: iterations between two reductions
+  double factor = 0.1;      ///< step: what each reduction multiplies by
 };
 
 struct TrainOptions {
@@ -39,12 +39,12 @@ struct TrainOptions {
   std::int64_t iterations = 100;
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
-  double clip_norm = 0;              ///< global norm that gradients are scaled down to; 0: off
+  double clip_norm = 0;  ///< global norm that gradients are scaled down to; 0: off
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
-  std::int64_t evaluate_every = 0;   ///< 0: at the end only
-  int maximum_skips = 5;             ///< iterations in a row without a finite gradient before the run fails
-  Seconds stall_limit = 120_s;       ///< longest wait for a peer before the watchdog ends the job
+  std::int64_t evaluate_every = 0;  ///< 0: at the end only
+  int maximum_skips = 5;            ///< iterations in a row without a finite gradient before the run fails
+  Seconds stall_limit = 120_s;      ///< longest wait for a peer before the watchdog ends the job
 };
 
 }  // namespace millrace::runtime

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFirstEvaluationId = 1000;  // training programs have watch ids below
+constexpr int kFirstEvaluationId = 1000;                         // training programs have watch ids below
 constexpr std::int64_t kEvaluationSums = std::int64_t{1} << 48;  // watch code of the sums after an evaluation
 
 Seconds median(std::vector<double> seconds) {
@@ -32,7 +32,7 @@ Seconds median(std::vector<double> seconds) {
 
 // Warm-up stays out of the median: two iterations, or one of fewer than five (INTERFACES 9).
 Seconds steady_time(const std::vector<double>& seconds) {
-  const std::size_t warm_up = std::min<std::size_t>(seconds.size() >= 5 ? 2 : 1, seconds.size() - (seconds.size() > 1 ? 1 : seconds.size()));
+  const std::size_t warm_up = seconds.size() >= 5 ? 2 : seconds.size() > 1 ? 1 : 0;
   return median({seconds.begin() + static_cast<std::ptrdiff_t>(warm_up), seconds.end()});
 }
 
@@ -75,8 +75,8 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
   if (programs.evaluation.empty()) return;
   const auto order = dataset::SampleOrder::in_file_order(around_.source.samples(dataset::Split::test),
                                                          programs.evaluation.front().batch, dataset::Tail::uneven);
-  evaluation_feed_ = std::make_unique<Feed>(graph, pointers(programs.evaluation), rank, around_.source,
-                                            dataset::Split::test, order);
+  evaluation_feed_ =
+      std::make_unique<Feed>(graph, pointers(programs.evaluation), rank, around_.source, dataset::Split::test, order);
   evaluation_sums_.emplace(graph, first, rank, around_.transport);
 }
 
@@ -116,9 +116,10 @@ Outcome Trainer::run(RunObserver& observer) {
     if (skips >= options_.maximum_skips) {
       throw comm::SharedError(  // the sums that tell it are those of all ranks
           ExitCode::failed,
-          fmt::format("{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
-                      "norm {}): lower train.optimizer.lr or set train.clip_norm",
-                      skips, row.iteration, row.loss, row.gradient_norm));
+          fmt::format(
+              "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
+              "norm {}): lower train.optimizer.lr or set train.clip_norm",
+              skips, row.iteration, row.loss, row.gradient_norm));
     }
     const bool due = options_.evaluate_every > 0 && (step + 1) % options_.evaluate_every == 0;
     if (!evaluation_.empty() && (due || last)) {
@@ -141,7 +142,8 @@ IterationRow Trainer::train_step(std::int64_t step) {
   ProgramRunner& runner = runner_for(train_, batch.ids.size());
   StepSettings settings;
   settings.step = step;
-  settings.learning_rate = learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
+  settings.learning_rate =
+      learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
   const Seconds busy_before = runner.times().busy;
   const StepResult result = runner.train(*train_feed_, batch, settings, updates_);

@@ -66,7 +66,7 @@ class Trainer {
   std::unique_ptr<kernels::Device> device_;
   std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
-  std::vector<LocalStage> stages_;                           // by flat stage index
+  std::vector<LocalStage> stages_;  // by flat stage index
   std::vector<std::unique_ptr<ProgramRunner>> train_;
   std::vector<std::unique_ptr<ProgramRunner>> evaluation_;
   std::unique_ptr<Feed> train_feed_;

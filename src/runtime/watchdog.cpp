@@ -8,7 +8,9 @@ namespace millrace::runtime {
 using std::chrono::nanoseconds;
 
 Watchdog::Watchdog(Seconds limit, std::function<void(std::int64_t, Seconds)> expired)
-    : limit_(static_cast<std::int64_t>(limit.value() * 1e9)), expired_(std::move(expired)), thread_([this] { watch(); }) {}
+    : limit_(static_cast<std::int64_t>(limit.value() * 1e9)),
+      expired_(std::move(expired)),
+      thread_([this] { watch(); }) {}
 
 Watchdog::~Watchdog() {
   {
@@ -19,12 +21,15 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::waiting() { since_.store(nanoseconds(Clock::now().time_since_epoch()).count(), std::memory_order_release); }
+void Watchdog::waiting() {
+  since_.store(nanoseconds(Clock::now().time_since_epoch()).count(), std::memory_order_release);
+}
 
 void Watchdog::finished() { since_.store(-1, std::memory_order_release); }
 
 void Watchdog::watch() {
-  const nanoseconds pause = std::clamp(limit_ / 8, nanoseconds(std::chrono::milliseconds(1)), nanoseconds(std::chrono::seconds(1)));
+  const nanoseconds pause =
+      std::clamp(limit_ / 8, nanoseconds(std::chrono::milliseconds(1)), nanoseconds(std::chrono::seconds(1)));
   std::unique_lock lock(mutex_);
   Clock::time_point looked = Clock::now();
   Clock::time_point awake = looked;

@@ -12,8 +12,11 @@ namespace {
 TEST(Random, IsAFunctionOfSeedNameStepSampleAndIndex) {
   const Random stream(1, "conv1.weight", 2, 3);
   EXPECT_EQ(stream.bits(5), Random(1, "conv1.weight", 2, 3).bits(5));
-  const std::set<std::uint64_t> distinct{stream.bits(5), stream.bits(6), Random(2, "conv1.weight", 2, 3).bits(5),
-                                         Random(1, "conv2.weight", 2, 3).bits(5), Random(1, "conv1.weight", 3, 3).bits(5),
+  const std::set<std::uint64_t> distinct{stream.bits(5),
+                                         stream.bits(6),
+                                         Random(2, "conv1.weight", 2, 3).bits(5),
+                                         Random(1, "conv2.weight", 2, 3).bits(5),
+                                         Random(1, "conv1.weight", 3, 3).bits(5),
                                          Random(1, "conv1.weight", 2, 4).bits(5)};
   EXPECT_EQ(distinct.size(), 6U);
 }

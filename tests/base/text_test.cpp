@@ -15,7 +15,8 @@ TEST(NearestName, FindsSlipsAndLeavesStrangersAlone) {
 
 TEST(UnknownName, ListsWhatIsValid) {
   const std::vector<std::string> names{"dp", "exact"};
-  EXPECT_EQ(unknown_name("partitioner", "dpp", names), "unknown partitioner 'dpp' (did you mean 'dp'?); valid: dp, exact");
+  EXPECT_EQ(unknown_name("partitioner", "dpp", names),
+            "unknown partitioner 'dpp' (did you mean 'dp'?); valid: dp, exact");
 }
 
 TEST(Glob, MatchesTheWholeNameAcrossDots) {

@@ -32,8 +32,10 @@ TEST(MpiTransport, PiecesGiveTheSameSumAsOneOperation) {
   std::vector<double> a(1234), b;
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i) * (whole.rank() + 1);
   b = a;
-  whole.wait(whole.all_reduce(whole.group(all), a.data(), static_cast<std::int64_t>(a.size()), Element::float64), nullptr);
-  pieces.wait(pieces.all_reduce(pieces.group(all), b.data(), static_cast<std::int64_t>(b.size()), Element::float64), nullptr);
+  whole.wait(whole.all_reduce(whole.group(all), a.data(), static_cast<std::int64_t>(a.size()), Element::float64),
+             nullptr);
+  pieces.wait(pieces.all_reduce(pieces.group(all), b.data(), static_cast<std::int64_t>(b.size()), Element::float64),
+              nullptr);
   EXPECT_EQ(a, b);
   const int n = whole.size();
   EXPECT_EQ(a[10], 10.0 * n * (n + 1) / 2);

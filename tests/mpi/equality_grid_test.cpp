@@ -39,7 +39,8 @@ std::vector<Case> all_cases() {
     for (int pipelines = 1; pipelines <= 3; ++pipelines) {
       for (int stages = 1; stages <= 4; ++stages) {
         for (const std::int64_t m : kMicroBatches) {
-          for (const std::string& schedule : schedule_names()) cases.push_back({network, {pipelines, stages, m, schedule}});
+          for (const std::string& schedule : schedule_names())
+            cases.push_back({network, {pipelines, stages, m, schedule}});
         }
       }
     }
@@ -164,8 +165,9 @@ std::string text_of(const Case& c) {
                      c.grid.micro_batches, c.grid.schedule);
 }
 
-// In single precision a pre-activation within rounding of zero may take the other side of a ReLU, which moves one step's
-// gradient by more than rounding. Such a case counts as equal only if the same training in double agrees to 1e-9.
+// In single precision a pre-activation within rounding of zero may take the other side of a ReLU, which moves one
+// step's gradient by more than rounding. Such a case counts as equal only if the same training in double agrees to
+// 1e-9.
 TEST_P(EqualityGrid, SgdEqualsOneRankWithinRounding) {
   const RunSettings single = settings("auto", kernels::Precision::fp32, runtime::OptimizerKind::sgd);
   const RunSettings wide = settings("reference", kernels::Precision::fp64, runtime::OptimizerKind::sgd);

@@ -97,12 +97,12 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
   comm::MpiTransport transport(communicator, settings.transport);
   dataset::SampleOrder order(settings.train.seed, source.samples(dataset::Split::train), settings.batch, settings.tail);
   runtime::Programs made;
-  made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail), true,
-                        transport.largest_tag());
+  made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail),
+                        true, transport.largest_tag());
   if (settings.evaluate) {
-    made.evaluation = programs(
-        graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven), false,
-        transport.largest_tag());
+    made.evaluation =
+        programs(graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven),
+                 false, transport.largest_tag());
   }
   const auto stalled = [](const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());
@@ -128,7 +128,8 @@ void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t
   }
 }
 
-void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const {
+void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t> ids,
+                              std::int32_t* destination) const {
   for (const std::int64_t id : ids) {
     const Random random(12, "token", 0, sample_key(split, id));
     for (std::int64_t i = 0; i < format().input_size(); ++i) {
@@ -138,7 +139,8 @@ void SmallSource::read_inputs(dataset::Split split, std::span<const std::int64_t
   }
 }
 
-void SmallSource::read_labels(dataset::Split split, std::span<const std::int64_t> ids, std::int32_t* destination) const {
+void SmallSource::read_labels(dataset::Split split, std::span<const std::int64_t> ids,
+                              std::int32_t* destination) const {
   for (const std::int64_t id : ids) {
     const Random random(13, "label", 0, sample_key(split, id));
     for (std::int64_t i = 0; i < format().labels_per_sample; ++i) {

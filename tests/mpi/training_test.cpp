@@ -50,8 +50,9 @@ TEST(Training, TailsFollowTheirPolicy) {
   RunSettings s = twelve_iterations();
   s.batch = 8;
   s.train.iterations = 6;
-  for (const auto& [tail, last] : {std::pair{dataset::Tail::drop, std::int64_t{48}}, std::pair{dataset::Tail::pad, std::int64_t{46}},
-                                   std::pair{dataset::Tail::uneven, std::int64_t{46}}}) {
+  for (const auto& [tail, last] :
+       {std::pair{dataset::Tail::drop, std::int64_t{48}}, std::pair{dataset::Tail::pad, std::int64_t{46}},
+        std::pair{dataset::Tail::uneven, std::int64_t{46}}}) {
     s.tail = tail;
     const TrainingRun one = on_one_rank(graph, source, s);
     const TrainingRun split = on_ranks(4, graph, make_plan(graph, {2, 2, 3, "1f1b"}), source, s);

@@ -20,8 +20,11 @@ Graph small_network() {
   TensorId x = builder.input("x", {Dims{4, 4, 4}});
   for (int i = 0; i < 2; ++i) {
     const auto name = [&](const char* what) { return fmt::format("block{}.{}", i, what); };
-    TensorId y = builder.add({.name = name("conv"), .kind = "conv2d", .inputs = {x},
-                              .attributes = {{"out_channels", std::int64_t{4}}, {"kernel", std::vector<std::int64_t>{3, 3}},
+    TensorId y = builder.add({.name = name("conv"),
+                              .kind = "conv2d",
+                              .inputs = {x},
+                              .attributes = {{"out_channels", std::int64_t{4}},
+                                             {"kernel", std::vector<std::int64_t>{3, 3}},
                                              {"padding", std::vector<std::int64_t>{1, 1}}}});
     y = builder.add({.name = name("norm"), .kind = "batch_norm", .inputs = {y}});
     y = builder.add({.name = name("relu"), .kind = "relu", .inputs = {y}});
@@ -30,7 +33,10 @@ Graph small_network() {
   x = builder.add({.name = "flatten", .kind = "flatten", .inputs = {x}});
   x = builder.add({.name = "fc0", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{64}}}});
   const TensorId shared = builder.find_tensor("fc0.weight");
-  x = builder.add({.name = "fc1", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{64}}},
+  x = builder.add({.name = "fc1",
+                   .kind = "linear",
+                   .inputs = {x},
+                   .attributes = {{"out_features", std::int64_t{64}}},
                    .shared_parameters = {shared, -1}});
   const TensorId label = builder.label("labels", {Dims{}, ElementType::index});
   builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {x, label}});
@@ -53,13 +59,14 @@ TEST(SegmentTable, AgreesWithTheMemoryModelOnEverySegment) {
         const auto footprint = bytes.footprint(ops, 2);
         const Segment& segment = table.at(begin, end);
         const std::string where = fmt::format("{} [{}, {})", graph.name(), begin, end);
-        EXPECT_EQ(segment.parameter_elements * 4 + segment.buffer_bytes,
-                  static_cast<double>(footprint.weights.value())) << where;
+        EXPECT_EQ(segment.parameter_elements * 4 + segment.buffer_bytes, static_cast<double>(footprint.weights.value()))
+            << where;
         EXPECT_EQ(segment.parameter_elements * 8, static_cast<double>(footprint.optimizer.value())) << where;
         EXPECT_EQ(2 * segment.kept_bytes + segment.kept_bytes_once, static_cast<double>(footprint.per_slot.value()))
             << where;
         EXPECT_EQ(2 * 3 * (segment.received_bytes + segment.sent_bytes),
-                  static_cast<double>(footprint.messages.value())) << where;
+                  static_cast<double>(footprint.messages.value()))
+            << where;
       }
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 // ENVIRONMENT: a helper that tests every 100 us hides a 16 MiB reduction behind 50 ms of compute.
 constexpr std::chrono::microseconds kNap{100};
-constexpr int kSpins = 200;        // polls before the waiting thread begins to nap
+constexpr int kSpins = 200;  // polls before the waiting thread begins to nap
 constexpr std::chrono::microseconds kWaitNap{20};
 
 MPI_Datatype mpi_type(Element element) { return element == Element::float64 ? MPI_DOUBLE : MPI_FLOAT; }
@@ -121,8 +121,8 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
   const std::int64_t bytes = element_bytes(element);
   in_pieces(count, std::max<std::int64_t>(1, options_.largest_message_bytes / bytes), [&](std::int64_t at, int piece) {
     requests.push_back(MPI_REQUEST_NULL);
-    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * bytes, piece, mpi_type(element), MPI_SUM,
-                             groups_[static_cast<std::size_t>(group)], &requests.back()),
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * bytes, piece, mpi_type(element),
+                             MPI_SUM, groups_[static_cast<std::size_t>(group)], &requests.back()),
               "MPI_Iallreduce");
   });
   bytes_sent_ += count * bytes;

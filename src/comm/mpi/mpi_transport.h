@@ -62,7 +62,7 @@ class MpiTransport final : public Transport {
   std::condition_variable work_;
   std::vector<std::vector<MPI_Request>> requests_;  // by ticket
   std::vector<Ticket> free_;
-  std::vector<Ticket> active_;                      // not known to be done
+  std::vector<Ticket> active_;  // not known to be done
   bool stop_ = false;
   std::thread helper_;
 };

@@ -41,8 +41,10 @@ World::World(int* argc, char*** argv) : communicator_(MPI_COMM_WORLD) {
   check_mpi(MPI_Get_processor_name(name, &length), "MPI_Get_processor_name");
   host_.assign(name, static_cast<std::size_t>(length));
   if (granted < MPI_THREAD_MULTIPLE) {
-    throw SystemError(fmt::format("MPI grants thread level {} where MPI_THREAD_MULTIPLE ({}) is needed for progress while "
-                                  "kernels run; rebuild MPI with thread support", granted, MPI_THREAD_MULTIPLE));
+    throw SystemError(
+        fmt::format("MPI grants thread level {} where MPI_THREAD_MULTIPLE ({}) is needed for progress while "
+                    "kernels run; rebuild MPI with thread support",
+                    granted, MPI_THREAD_MULTIPLE));
   }
 }
 
@@ -66,8 +68,9 @@ std::vector<std::string> World::gather(const std::string& text) const {
     total += lengths[r];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  check_mpi(MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0, communicator_),
-            "MPI_Gatherv");
+  check_mpi(
+      MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR, 0, communicator_),
+      "MPI_Gatherv");
   std::vector<std::string> texts;
   for (std::size_t r = 0; root() && r < lengths.size(); ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(starts[r]), static_cast<std::size_t>(lengths[r])));
