@@ -81,7 +81,9 @@ function(millrace_test name)
   target_compile_definitions(${name} PRIVATE
     MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" MILLRACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_compile_options(${name} PRIVATE ${MILLRACE_TEST_OPTIONS})
-  target_precompile_headers(${name} REUSE_FROM millrace_test_headers)
+  if(NOT "OpenMP::OpenMP_CXX" IN_LIST TEST_LIBRARIES) # its flag defines a macro that the precompiled header lacks
+    target_precompile_headers(${name} REUSE_FROM millrace_test_headers)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set(ranks "")
   if(TEST_RANKS)

@@ -40,6 +40,7 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   print(fmt::format("memory    {} on the fullest rank\n", format(Bytes(report.peak_memory_bytes))));
   print(fmt::format("program   {} instructions, {} messages, {} buckets: verified\n", instructions,
                     programs.train.front().transfers.size(), programs.train.front().buckets.size()));
+  if (arguments.explain) print_explanation(report, session.graph);
   print(fmt::format("threads   {} for each rank\n", session.threads));
   return ExitCode::done;
 }

@@ -31,7 +31,7 @@ void add_common(CLI::App& command, Arguments& arguments) {
           "--format", [&](const std::string& word) { arguments.format = format_of(word); },
           "table or json (one document on standard output)")
       ->type_name("table|json");
-  command.add_flag("--quiet", arguments.quiet, "warnings and errors only");
+  command.add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
   command.add_flag("--verbose", arguments.verbose, "details too");
 }
 
@@ -146,7 +146,7 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
-  data->add_flag("--quiet", arguments.quiet, "warnings and errors only");
+  data->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
 
   add_common(*app.add_subcommand("models", "the built-in networks and their options"), arguments);
   add_common(*app.add_subcommand("partitioners", "the partitioners and their options"), arguments);
@@ -166,6 +166,9 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
   CLI::App app("Plans, predicts and runs hybrid-parallel training of deep neural networks on MPI clusters.",
                "millrace");
   app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done; 1 internal error; 2 command line or file; 3 no plan fits; 4 run failed; 5 verification "
+      "failed.");
   app.set_version_flag("--version", version_text());
   app.get_formatter()->column_width(34);
   define(app, arguments);

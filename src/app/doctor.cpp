@@ -60,8 +60,12 @@ Finding affinity(const comm::World& world) {
 Finding oversubscription(const comm::World& world) {
   const auto cores = static_cast<int>(cluster::affinity_cores().size());
   const std::string found = fmt::format("{} ranks, {} cores in the mask of rank 0", world.size(), cores);
+  if (world.size() <= cores) return {"oversubscription", found, "", false};
+  const bool yields = cluster::process_environment()("OMPI_MCA_mpi_yield_when_idle").value_or("0") == "1";
   return {"oversubscription", found,
-          world.size() > cores ? "timings of this job mean little; set OMPI_MCA_mpi_yield_when_idle=1" : "", false};
+          std::string("timings of this job mean little") +
+              (yields ? "" : "; set OMPI_MCA_mpi_yield_when_idle=1, or waiting ranks take the cores of working ones"),
+          false};
 }
 
 Finding hdf5() {

@@ -19,11 +19,14 @@ void print_tables(const Session& session, const Planned& planned, const Argument
   } else {
     const plan::PlanReport& best = planned.ranking.plans.front().report;
     print(table_text(planner::plans_table(planned.ranking.plans)) + "\n");
-    print(table_text(planner::stages_table(best, session.graph)));
-    if (arguments.explain) print("\n" + table_text(planner::memory_table(best)));
+    if (arguments.explain) {
+      print_explanation(best, session.graph);
+    } else {
+      print(table_text(planner::stages_table(best, session.graph)));
+    }
   }
   if (arguments.explain && !planned.ranking.refusals.empty()) {
-    print("\nrefused:\n" + table_text(planner::refusals_table(planned.ranking.refusals)));
+    print("refused:\n" + table_text(planner::refusals_table(planned.ranking.refusals)));
   }
 }
 

@@ -56,4 +56,9 @@ void print(const std::string& text) {
 
 void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
 
+void print_explanation(const plan::PlanReport& report, const Graph& graph) {
+  print(table_text(planner::stages_table(report, graph)) + "\n");
+  print(table_text(planner::memory_table(report)) + "\n");
+}
+
 }  // namespace millrace::app

@@ -18,6 +18,9 @@ void print(const std::string& text);
 /// One document, indented, with a line break; numbers that JSON has no word for become null.
 void print(const nlohmann::json& document);
 
+/// `--explain`: the stages of a plan, and their memory by kind.
+void print_explanation(const plan::PlanReport& report, const Graph& graph);
+
 /// The plan figures under the names of INTERFACES 3.
 nlohmann::json plan_json(const plan::PlanReport& report, const Graph& graph);
 

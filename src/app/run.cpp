@@ -1,16 +1,39 @@
 // `millrace run`: plan on rank 0, train on all ranks, keep the results.
-#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "app/commands.h"
 #include "app/planning.h"
 #include "app/run_record.h"
 #include "app/session.h"
+#include "base/text.h"
 #include "cluster/launcher.h"
 #include "comm/mpi/mpi_transport.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
 
 namespace millrace::app {
+namespace {
+
+// The plan's memory is an estimate; what the device compiled is exact, and a run over the limit does not start.
+void require_memory(const Session& session, const runtime::Trainer& trainer, const comm::World& world) {
+  if (!session.experiment.plan.memory_limit) return;
+  const Bytes limit = *session.experiment.plan.memory_limit;
+  const std::vector<std::string> held = world.gather(std::to_string(trainer.planned_bytes()));
+  world.on_root_then_all([&] {
+    for (std::size_t rank = 0; rank < held.size(); ++rank) {
+      const Bytes bytes(std::stoll(held[rank]));
+      if (bytes <= limit) continue;
+      throw RunFailed(fmt::format("rank {} needs {} ({} B) for this plan, more than plan.memory_limit {}", rank,
+                                  format(bytes), bytes.value(), format(limit)));
+    }
+    return std::string();
+  });
+}
+
+}  // namespace
 
 ExitCode run(const Arguments& arguments, comm::World& world) {
   world.on_root_then_all([&] {
@@ -37,6 +60,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
                                      session.experiment.data.batch, session.experiment.data.tail);
     runtime::Trainer trainer(session.graph, programs, session.experiment.train,
                              {transport, *source, order, stall_handler(world)});
+    require_memory(session, trainer, world);
     const runtime::Outcome outcome = trainer.run(record);
     // 6. what came of it
     record.close(outcome);

@@ -51,6 +51,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
                        {"plans", {plan_json(report, session.graph)}}});
     return ExitCode::done;
   }
+  if (arguments.explain) print_explanation(report, session.graph);
   print("simulated: " + facts + "\n\n");
   print_ranks(run);
   return ExitCode::done;

@@ -47,6 +47,9 @@ class Trainer {
   /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite.
   Outcome run(RunObserver& observer);
 
+  /// Bytes that this rank holds before the first step; message buffers may still grow by what is in flight.
+  std::int64_t planned_bytes() const { return rank_report().peak_bytes(); }
+
   /// All parameters and buffers by tensor id, each from its lowest owner, on rank 0; empty elsewhere. Collective.
   std::vector<std::vector<double>> gather_values();
 
