@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/errors.h"
 #include "record/columns.h"
 #include "storage/published_file.h"
 
@@ -31,6 +32,18 @@ void build(storage::File& file, const RunContext& context) {
   file.make_table("evaluation", evaluation_columns(), at_least_one(context.evaluations), "one row for each evaluation");
 }
 
+// Overwriting replaces results, never something else of that name.
+void require_results(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return;
+  bool results = false;
+  try {
+    results = storage::File::open(file).contains("iterations");
+  } catch (const Error&) {
+    // No HDF5 file.
+  }
+  if (!results) throw InvalidInput(file.string() + " exists and holds no results of a run; choose another output");
+}
+
 storage::Existing existing(const ResultsOptions& options) {
   return options.overwrite ? storage::Existing::replace : storage::Existing::refuse;
 }
@@ -39,6 +52,7 @@ storage::Existing existing(const ResultsOptions& options) {
 
 ResultsFile::ResultsFile(const std::filesystem::path& file, const RunContext& context, const ResultsOptions& options)
     : lock_(file, options.overwrite_lock) {
+  if (options.overwrite) require_results(file);
   file_ = storage::make_published(lock_, existing(options), [&](storage::File& made) { build(made, context); });
   iterations_ = file_->table("iterations");
   evaluations_ = file_->table("evaluation");

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <unistd.h>
@@ -205,6 +206,12 @@ TEST_F(ResultsFileTest, FinishedRunIsReplacedOnlyWhenAsked) {
   EXPECT_EQ(storage::File::open(path()).table("iterations").rows(), 2U) << "the refused run touched the file";
   run({.overwrite = true}, 1);
   EXPECT_EQ(storage::File::open(path()).table("iterations").rows(), 1U);
+}
+
+TEST_F(ResultsFileTest, OverwritingSparesWhatHoldsNoResults) {
+  std::ofstream(path()) << "notes";
+  expect_error<InvalidInput>([&] { ResultsFile(path(), context(), {.overwrite = true}); }, {"r.h5", "no results"});
+  EXPECT_EQ(std::filesystem::file_size(path()), 5U);
 }
 
 }  // namespace
