@@ -169,11 +169,11 @@ TEST_F(FullDisk, ResultsThatDoNotFitAreRefusedBeforeTraining) {
 
 TEST_F(FullDisk, RowsSurviveADiskThatFillsUpDuringTheRun) {
   place_.write("e.yaml", endless());
-  Job job(place_, {"run", "e.yaml", "--set", "train.iterations=8000"}, {4});
+  Job job(place_, {"run", "e.yaml", "--set", "train.iterations=1500"}, {4});
   wait_for_rows(job, place_ / kResults);
   fill();
   expect_one_error(place_, job.wait(), 4, {"No space left on device"});  // the tables of the end find no room
-  EXPECT_EQ(rows_of(place_ / kResults), 8000U);
+  EXPECT_EQ(rows_of(place_ / kResults), 1500U);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr double kPatience_s = 60;
+constexpr double kPatience_s = 120;
 constexpr double kEnding_s = 5;
 constexpr milliseconds kPause{10};
 
