@@ -23,6 +23,13 @@ std::int64_t optimizer_bytes(const runtime::TrainOptions& train) {
   return train.optimizer.momentum > 0 ? real : 0;
 }
 
+LoweringOptions lowering_options(std::int64_t tag_limit) {
+  LoweringOptions options;
+  options.tag_limit =
+      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  return options;
+}
+
 std::vector<std::string> names_of(const std::vector<Choice>& choices) {
   std::vector<std::string> names;
   for (const Choice& choice : choices) names.push_back(choice.name);
@@ -158,9 +165,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 }
 
 Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
-  LoweringOptions options;
-  options.tag_limit =
-      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  const LoweringOptions options = lowering_options(tag_limit);
   const StageDag dag = make_stage_dag(graph, plan);
   Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
   require_verified(graph, program, options.tag_limit);
@@ -170,9 +175,7 @@ Program training_program(const Graph& graph, const Plan& plan, std::int64_t batc
 runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
                                 std::int64_t test_samples, std::int64_t tag_limit) {
   const DataSection& data = session.experiment.data;
-  LoweringOptions options;
-  options.tag_limit =
-      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+  const LoweringOptions options = lowering_options(tag_limit);
   runtime::Programs programs;
   // Under tail `uneven` a data set smaller than a batch has short batches only.
   const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;

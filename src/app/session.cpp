@@ -28,29 +28,18 @@ struct Share {
 Share share_here(const comm::World& world, int ranks) {
   const std::vector<int> cores = cluster::affinity_cores();
   const std::string own = world.host() + ":" + cores_text(cores);
-  std::string all;
-  for (const std::string& text : world.gather(own)) all += text + "\n";
-  all = world.broadcast(all);
-  int sharing = 0;
-  for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
-    sharing += all.compare(at, end - at, own) == 0 ? 1 : 0;
-  }
+  const std::vector<std::string> masks = world.gather_to_all(own);
+  auto sharing = static_cast<int>(std::count(masks.begin(), masks.end(), own));
   if (world.size() == 1) sharing = ranks;
+  // A setting that is wrong on all ranks is told once; one that is wrong on a single rank by that rank.
+  world.on_root_then_all([&] {
+    cluster::threads_of_rank(cluster::process_environment(), cores.size(), sharing);
+    return std::string();
+  });
   Share share;
   share.threads = cluster::threads_of_rank(cluster::process_environment(), cores.size(), sharing);
   share.speed = std::min(1.0, static_cast<double>(cores.size()) / (sharing * share.threads));
   return share;
-}
-
-std::vector<std::string> hosts_of(const comm::World& world) {
-  std::string all;
-  for (const std::string& host : world.gather(world.host())) all += host + "\n";
-  all = world.broadcast(all);
-  std::vector<std::string> hosts;
-  for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
-    hosts.push_back(all.substr(at, end - at));
-  }
-  return hosts;
 }
 
 // Sample i of text is a window of as many tokens as the graph reads.
@@ -103,7 +92,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
   const Share share = share_here(world, ranks);
   std::vector<std::string> hosts;
-  if (ranks == world.size()) hosts = hosts_of(world);
+  if (ranks == world.size()) hosts = world.gather_to_all(world.host());
   return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, share.threads, share.speed),
           share.threads};
 }

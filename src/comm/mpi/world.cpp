@@ -78,6 +78,17 @@ std::vector<std::string> World::gather(const std::string& text) const {
   return texts;
 }
 
+std::vector<std::string> World::gather_to_all(const std::string& line) const {
+  std::string all;
+  for (const std::string& text : gather(line)) all += text + "\n";
+  all = broadcast(all);
+  std::vector<std::string> lines;
+  for (std::size_t at = 0, end = 0; (end = all.find('\n', at)) != std::string::npos; at = end + 1) {
+    lines.push_back(all.substr(at, end - at));
+  }
+  return lines;
+}
+
 std::string World::on_root_then_all(const std::function<std::string()>& make) const {
   std::string text;
   int code = 0;

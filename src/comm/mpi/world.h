@@ -32,6 +32,8 @@ class World {
   std::string broadcast(const std::string& text) const;
   /// The texts of all ranks in rank order, on rank 0; empty elsewhere.
   std::vector<std::string> gather(const std::string& text) const;
+  /// The texts of all ranks in rank order, on every rank. \pre no text holds a line break.
+  std::vector<std::string> gather_to_all(const std::string& line) const;
   /// Runs `make` on rank 0 and gives its text to all. An Error of `make` is a SharedError on every rank.
   std::string on_root_then_all(const std::function<std::string()>& make) const;
 
