@@ -38,6 +38,7 @@ class Choice {
       case plan::Objective::memory_efficiency: return keep(cut, -evaluate_.evaluate(plan(cut)).memory_efficiency);
       case plan::Objective::communication:
         return keep(cut, static_cast<double>(evaluate_.evaluate(plan(cut)).bytes_injected));
+      default: return;  // those of published planners have searches of their own
     }
   }
 
@@ -124,7 +125,7 @@ double first_bottleneck(const plan::Problem& problem, const PipelineModel& model
              static_cast<double>(model.micro_batches()) * kRounding;
     case plan::Objective::bottleneck: return whole->slowest * kRounding;
     case plan::Objective::memory_efficiency:
-    case plan::Objective::communication: return kNever;
+    default: return kNever;
   }
   return kNever;
 }

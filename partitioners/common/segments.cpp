@@ -31,13 +31,20 @@ std::vector<std::size_t> last_readers(const Graph& graph, const std::vector<std:
 class Growing {
  public:
   Growing(const Graph& graph, plan::TrainingBytes sizes, const std::vector<std::size_t>& last_reader)
-      : graph_(graph), sizes_(sizes), last_reader_(last_reader), kept_(graph.tensors().size(), false),
-        received_(graph.tensors().size(), false), owned_(graph.tensors().size(), false), saved_(graph.tensors().size(), false) {}
+      : graph_(graph),
+        sizes_(sizes),
+        last_reader_(last_reader),
+        kept_(graph.tensors().size(), false),
+        received_(graph.tensors().size(), false),
+        owned_(graph.tensors().size(), false),
+        saved_(graph.tensors().size(), false) {}
 
   // `end` is the position behind the segment.
   void add(OpId id, std::size_t end) {
     const Operator& op = graph_.op(id);
-    const Saved saved = op.schema->saved(op.attributes, graph_.shapes(id));
+    const OpFigures* figures = graph_.figures(id);
+    const Saved saved = figures == nullptr ? op.schema->saved(op.attributes, graph_.shapes(id)) : Saved{};
+    if (figures != nullptr) segment_.kept_bytes += static_cast<double>(figures->saved_bytes);
     double width = 0;
     for (const TensorId output : op.outputs) {
       width += bytes(output);
@@ -70,8 +77,7 @@ class Growing {
     segment_.widest_bytes = std::max(segment_.widest_bytes, width);
     for (const TensorId id_owned : op.parameters) {
       if (own(id_owned)) {
-        segment_.parameter_elements +=
-            static_cast<double>(graph_.tensor(id_owned).shape.elements_per_sample());
+        segment_.parameter_elements += static_cast<double>(parameter_elements(graph_.tensor(id_owned)));
       }
     }
     for (const TensorId id_owned : op.buffers) {

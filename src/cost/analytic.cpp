@@ -34,6 +34,11 @@ struct Volume {
 }  // namespace
 
 AnalyticCost::OpWork AnalyticCost::count(const Graph& graph, OpId op, std::int64_t real_bytes) {
+  if (const OpFigures* figures = graph.figures(op)) {
+    OpWork work;
+    work.figures = figures;
+    return work;
+  }
   const Operator& node = graph.op(op);
   const OperandShapes shapes = graph.shapes(op);
   const OpFlops flops = node.schema->flops(node.attributes, shapes);
@@ -64,11 +69,16 @@ AnalyticCost::OpWork AnalyticCost::count(const Graph& graph, OpId op, std::int64
 AnalyticCost::AnalyticCost(const Graph& graph, const cluster::Cluster& cluster, const std::string& precision)
     : cluster_(&cluster) {
   const std::int64_t bytes = real_bytes(precision);
-  for (OpId op = 0; op < graph.size(); ++op) work_.push_back(count(graph, op, bytes));
+  bool counted = false;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    work_.push_back(count(graph, op, bytes));
+    counted = counted || work_.back().figures == nullptr;
+  }
   for (const cluster::Device& device : cluster.devices()) {
     DeviceRate rate;
+    rate.speed = device.speed;
     for (const std::string_view kind : kEfficiencyKinds) {
-      rate.flops.push_back(device.peak(precision).value() * device.reached(kind) * device.speed);
+      if (counted) rate.flops.push_back(device.peak(precision).value() * device.reached(kind) * device.speed);
     }
     rate.bandwidth = device.bandwidth.value() * device.speed;
     rate.launch = device.launch;
@@ -88,6 +98,11 @@ OpTime AnalyticCost::op_time(OpId op, std::int64_t rows, int device) const {
   const OpWork& work = work_[static_cast<std::size_t>(op)];
   const DeviceRate& rate = rates_[static_cast<std::size_t>(device)];
   const double count = static_cast<double>(rows);
+  if (const OpFigures* figures = work.figures) {
+    const double scale = count / rate.speed;
+    return {Seconds(figures->forward_s * scale), Seconds(figures->backward_input_s * scale),
+            Seconds(figures->backward_weight_s * scale)};
+  }
   return {time(work.forward, work.kind, count, rate), time(work.backward_input, work.kind, count, rate),
           time(work.backward_weight, work.kind, count, rate)};
 }

@@ -8,12 +8,15 @@
 
 namespace millrace::cost {
 
-/// time = max(flops / (peak · efficiency), bytes / bandwidth) / speed + launch, for each pass of each operator.
-/// An operator without a pass (no parameters: no backward-weight; nothing behind its inputs: no backward-input) has
-/// time zero for it. Messages take latency + bytes / bandwidth, reductions the cheapest form of METHODS 5.
+/// `cost` operators take what their figures say, over the speed of the device; devices need no other figures for them.
+/// The others: time = max(flops / (peak · efficiency), bytes / bandwidth) / speed + launch, for each pass of each
+/// operator. An operator without a pass (no parameters: no backward-weight; nothing behind its inputs: no
+/// backward-input) has time zero for it. Messages take latency + bytes / bandwidth, reductions the cheapest form of
+/// METHODS 5.
 class AnalyticCost : public CostModel {
  public:
-  /// `graph` and `cluster` must outlive it. \throws InvalidInput  an unknown precision, or one that a device lacks.
+  /// `graph` and `cluster` must outlive it. \throws InvalidInput  an unknown precision, or one that a device lacks and
+  /// an operator needs.
   AnalyticCost(const Graph& graph, const cluster::Cluster& cluster, const std::string& precision = "fp32");
 
   OpTime op_time(OpId op, std::int64_t rows, int device) const override;
@@ -29,11 +32,13 @@ class AnalyticCost : public CostModel {
   };
   struct OpWork {
     Work forward, backward_input, backward_weight;
-    std::size_t kind = 0;  // of efficiency
+    std::size_t kind = 0;                // of efficiency
+    const OpFigures* figures = nullptr;  // of a `cost` operator
   };
   struct DeviceRate {
     std::vector<double> flops;  // reached, by kind of efficiency; speed applied
     double bandwidth = 0;
+    double speed = 1;
     Seconds launch{};
   };
 

@@ -22,13 +22,30 @@ Bytes sum(const Graph& graph, std::span<const TensorId> ids, std::int64_t real_b
 }  // namespace
 
 Bytes tensor_bytes(const Tensor& tensor, std::int64_t real_bytes) {
-  const std::int64_t size = tensor.shape.element == ElementType::real ? real_bytes : kIndexBytes;
-  return Bytes(tensor.shape.elements_per_sample() * size);
+  switch (tensor.shape.element) {
+    case ElementType::real:
+      return Bytes(tensor.shape.elements_per_sample() * real_bytes);
+    case ElementType::index:
+      return Bytes(tensor.shape.elements_per_sample() * kIndexBytes);
+    case ElementType::byte:
+      return Bytes(tensor.shape.elements_per_sample());
+  }
+  return Bytes(0);
+}
+
+std::int64_t parameter_elements(const Tensor& tensor) {
+  constexpr std::int64_t kRealBytes = 4;
+  const std::int64_t count = tensor.shape.elements_per_sample();
+  return tensor.shape.element == ElementType::byte ? (count + kRealBytes - 1) / kRealBytes : count;
 }
 
 SavedTensors saved_tensors(const Graph& graph, std::span<const OpId> ops) {
   SavedTensors all;
   for (const OpId id : ops) {
+    if (const OpFigures* figures = graph.figures(id)) {
+      all.extra_per_sample += Bytes(figures->saved_bytes);
+      continue;
+    }
     const Operator& op = graph.op(id);
     const Saved saved = op.schema->saved(op.attributes, graph.shapes(id));
     for (const int i : saved.inputs) all.tensors.push_back(op.inputs[static_cast<std::size_t>(i)]);
@@ -42,7 +59,8 @@ SavedTensors saved_tensors(const Graph& graph, std::span<const OpId> ops) {
 
 Bytes saved_bytes_per_sample(const Graph& graph, std::span<const OpId> ops, std::int64_t real_bytes) {
   const SavedTensors saved = saved_tensors(graph, ops);
-  return sum(graph, saved.tensors, real_bytes) + Bytes(saved.extra_reals_per_sample * real_bytes);
+  return sum(graph, saved.tensors, real_bytes) + Bytes(saved.extra_reals_per_sample * real_bytes) +
+         saved.extra_per_sample;
 }
 
 Bytes output_bytes_per_sample(const Graph& graph, OpId op, std::int64_t real_bytes) {
@@ -63,6 +81,7 @@ Traffic forward_traffic(const Graph& graph, OpId id, std::int64_t real_bytes) {
 }
 
 OpFlops flops(const Graph& graph, OpId op) {
+  if (graph.figures(op) != nullptr) return {};
   return graph.op(op).schema->flops(graph.op(op).attributes, graph.shapes(op));
 }
 

@@ -15,11 +15,15 @@ namespace millrace {
 /// One sample of a batched tensor; the whole of a parameter or buffer.
 Bytes tensor_bytes(const Tensor& tensor, std::int64_t real_bytes);
 
+/// Trained numbers of a parameter; where only its bytes are known, those of 32-bit reals.
+std::int64_t parameter_elements(const Tensor& tensor);
+
 /// What the backward of `ops` together keeps from their forward.
 struct SavedTensors {
   std::vector<TensorId> tensors;  ///< batched tensors (activations, inputs, labels), each once, ascending
   std::int64_t extra_reals_per_sample = 0;
   std::int64_t extra_reals_per_micro_batch = 0;
+  Bytes extra_per_sample{};  ///< what `cost` operators say that they keep
 };
 SavedTensors saved_tensors(const Graph& graph, std::span<const OpId> ops);
 

@@ -1,9 +1,12 @@
 // Look-ups, counts and the digest of a graph.
 #include "graph/graph.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "graph/footprint.h"
 
 namespace millrace {
 namespace {
@@ -46,8 +49,12 @@ TensorId Graph::find_tensor(std::string_view name) const { return find(tensor_na
 
 std::int64_t Graph::parameter_count() const {
   std::int64_t count = 0;
-  for (const TensorId id : parameters_) count += tensor(id).shape.elements_per_sample();
+  for (const TensorId id : parameters_) count += parameter_elements(tensor(id));
   return count;
+}
+
+bool Graph::trainable() const {
+  return std::all_of(operators_.begin(), operators_.end(), [](const Operator& op) { return op.schema->has_kernels; });
 }
 
 std::string Graph::digest() const {
@@ -68,6 +75,13 @@ std::string Graph::digest() const {
       text.field(name);
       text.field(type_name(value));
       text.field(format(value));
+    }
+    if (op.schema->explicit_figures) {
+      const OpFigures& figures = figures_[static_cast<std::size_t>(&op - operators_.data())];
+      for (const double seconds : {figures.forward_s, figures.backward_input_s, figures.backward_weight_s}) {
+        text.field(fmt::format("{}", seconds));
+      }
+      text.field(figures.saved_bytes);  // the other bytes are dimensions of its tensors
     }
     text.ids("inputs", op.inputs);
     text.ids("parameters", op.parameters);

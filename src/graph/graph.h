@@ -1,12 +1,15 @@
 // The graph: what is computed. Operators in canonical (topological) order, tensors, and who reads what.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "graph/carried.h"
+#include "graph/figures.h"
 #include "graph/op_schema.h"
 #include "graph/tensor.h"
 
@@ -53,6 +56,15 @@ class Graph {
   /// The loss operator; -1 for graphs without one.
   OpId loss() const { return loss_; }
 
+  /// The figures of a `cost` operator; null for the other kinds.
+  const OpFigures* figures(OpId id) const {
+    return op(id).schema->explicit_figures ? &figures_[static_cast<std::size_t>(id)] : nullptr;
+  }
+  /// Whether every operator is of a kind that has kernels.
+  bool trainable() const;
+  /// What the file of another planner says beyond that; null where there is none.
+  const Carried* carried() const { return carried_.get(); }
+
   /// Identity of structure, shapes, attributes and names: a plan for another digest is refused.
   std::string digest() const;
 
@@ -70,6 +82,8 @@ class Graph {
   std::unordered_map<std::string, OpId> op_names_;
   std::unordered_map<std::string, TensorId> tensor_names_;
   OpId loss_ = -1;
+  std::vector<OpFigures> figures_;  // by operator; empty without cost operators
+  std::shared_ptr<const Carried> carried_;
 };
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #include "graph/graph_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -24,18 +25,19 @@ void check_name(std::string_view what, std::string_view name) {
   }
 }
 
-void check_dims(const std::string& name, const Dims& dims) {
+void check_dims(const std::string& name, const Dims& dims, std::int64_t least) {
   if (dims.size() > kMaximumRank) {
     throw InvalidInput(fmt::format("tensor '{}': found {} dimensions, allowed: at most {} beside the batch axis", name,
                                    dims.size(), kMaximumRank));
   }
   std::int64_t elements = 1;
   for (const std::int64_t extent : dims) {
-    if (extent < 1) {
-      throw InvalidInput(fmt::format("tensor '{}': found dims {}, allowed: each at least 1", name, format(dims)));
+    if (extent < least) {
+      throw InvalidInput(
+          fmt::format("tensor '{}': found dims {}, allowed: each at least {}", name, format(dims), least));
     }
     // 8-byte elements and a batch must still count in 64 bits.
-    if (elements > std::numeric_limits<std::int32_t>::max() * std::int64_t{1024} / extent) {
+    if (elements > std::numeric_limits<std::int32_t>::max() * std::int64_t{1024} / std::max<std::int64_t>(1, extent)) {
       throw InvalidInput(fmt::format("tensor '{}': found dims {}, allowed: at most 2^41 elements", name, format(dims)));
     }
     elements *= extent;
@@ -86,7 +88,7 @@ GraphBuilder::GraphBuilder(std::string name) {
 }
 
 TensorId GraphBuilder::add_tensor(Tensor tensor) {
-  check_dims(tensor.name, tensor.shape.dims);
+  check_dims(tensor.name, tensor.shape.dims, tensor.shape.element == ElementType::byte ? 0 : 1);
   const auto id = static_cast<TensorId>(graph_.tensors_.size());
   if (!graph_.tensor_names_.emplace(tensor.name, id).second) {
     throw InvalidInput(fmt::format("tensor name '{}' is used twice; names must differ", tensor.name));
@@ -211,6 +213,42 @@ TensorId GraphBuilder::add(OpSpec spec) {
   }
 }
 
+TensorId GraphBuilder::add_cost(std::string name, std::vector<TensorId> inputs, const OpFigures& figures,
+                                std::string layer) {
+  check_name("operator", name);
+  for (const double seconds : {figures.forward_s, figures.backward_input_s, figures.backward_weight_s}) {
+    if (!(seconds >= 0) || std::isinf(seconds)) {
+      throw InvalidInput(fmt::format("operator '{}' (cost): found a time of {} s, allowed: 0 or more", name, seconds));
+    }
+  }
+  for (const std::int64_t bytes : {figures.parameter_bytes, figures.output_bytes, figures.saved_bytes}) {
+    if (bytes < 0) {
+      throw InvalidInput(fmt::format("operator '{}' (cost): found {} bytes, allowed: 0 or more", name, bytes));
+    }
+  }
+  const auto id = static_cast<OpId>(graph_.operators_.size());
+  Operator op{.name = name, .schema = &op_schema("cost")};
+  op.inputs = std::move(inputs);
+  op.layer = std::move(layer);
+  if (figures.parameter_bytes > 0) {
+    const TensorShape shape{.dims = {figures.parameter_bytes}, .element = ElementType::byte, .batched = false};
+    op.parameters.push_back(add_tensor({.name = name + ".weight", .shape = shape, .role = Role::parameter}));
+    graph_.parameters_.push_back(op.parameters.back());
+  }
+  const TensorShape shape{.dims = {figures.output_bytes}, .element = ElementType::byte, .batched = true};
+  op.outputs.push_back(
+      add_tensor({.name = name + ".output", .shape = shape, .role = Role::activation, .producer = id}));
+  if (!graph_.op_names_.emplace(name, id).second) {
+    throw InvalidInput(fmt::format("operator '{}' (cost): the name is used twice; names must differ", name));
+  }
+  graph_.operators_.push_back(std::move(op));
+  graph_.figures_.resize(static_cast<std::size_t>(id) + 1);
+  graph_.figures_.back() = figures;
+  return graph_.operators_.back().outputs.front();
+}
+
+void GraphBuilder::carry(Carried carried) { graph_.carried_ = std::make_shared<const Carried>(std::move(carried)); }
+
 TensorId GraphBuilder::find_tensor(std::string_view name) const { return graph_.find_tensor(name); }
 
 const TensorShape& GraphBuilder::shape(TensorId id) const { return graph_.tensor(id).shape; }
@@ -246,6 +284,7 @@ void GraphBuilder::index_consumers() {
 
 Graph GraphBuilder::build() {
   if (graph_.operators_.empty()) throw InvalidInput(fmt::format("graph '{}' has no operators", graph_.name_));
+  if (!graph_.figures_.empty()) graph_.figures_.resize(graph_.operators_.size());
   index_consumers();
   Graph done = std::move(graph_);
   graph_ = Graph();

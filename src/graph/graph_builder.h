@@ -32,6 +32,12 @@ class GraphBuilder {
   /// operator.
   TensorId add(OpSpec spec);
 
+  /// Adds an operator of kind `cost` that has explicit figures; returns its output, `figures.output_bytes` a sample.
+  /// \throws InvalidInput  a name used twice, figures below zero or not finite.
+  TensorId add_cost(std::string name, std::vector<TensorId> inputs, const OpFigures& figures, std::string layer = {});
+  /// What a file of another planner says beyond the graph. \pre its lists are by operator of the finished graph.
+  void carry(Carried carried);
+
   TensorId find_tensor(std::string_view name) const;
   const TensorShape& shape(TensorId id) const;
   /// Changes how a parameter starts (for example the last linear of a residual branch).

@@ -32,6 +32,7 @@ const std::vector<const OpSchema*>& op_schemas() {
       ops::dropout(),
       ops::cross_entropy(),
       ops::mean_squared_error(),
+      ops::cost(),
   };
   static const std::vector<const OpSchema*> table = [] {
     std::vector<const OpSchema*> pointers;

@@ -74,6 +74,8 @@ struct OpSchema {
   /// Attributes with their defaults; one without a default must be given. Other names are refused.
   std::vector<std::pair<std::string, std::optional<Attribute>>> attributes{};
   std::vector<std::string> output_names{"output"};  ///< outputs are tensors "OPERATOR.output", …
+  bool explicit_figures = false;                    ///< the kind `cost`: OpFigures say what shapes do not
+  bool has_kernels = true;                          ///< false: planned and simulated, not trained
   bool is_loss = false;  ///< outputs: the loss of each sample [n], then the fraction of correct answers [n] (or none)
   /// \throws InvalidInput  naming the operand, what was found and what is allowed.
   Inference (*infer)(const Attributes&, std::span<const TensorShape> inputs) = nullptr;

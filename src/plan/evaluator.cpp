@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "plan/bounds.h"
+#include "plan/published.h"
 #include "plan/rows.h"
 #include "plan/stage_times.h"
 
@@ -191,11 +192,26 @@ class Evaluation {
   void judge() {
     report_.objective = name(problem_.objective);
     report_.objective_unit = unit(problem_.objective);
-    report_.objective_value = value_of(problem_.objective, report_);
-    report_.bound = lower_bound(problem_);
+    if (is_published(problem_.objective)) {
+      judge_published();
+    } else {
+      report_.objective_value = value_of(problem_.objective, report_);
+      report_.bound = lower_bound(problem_);
+    }
     if (report_.bound && *report_.bound > 0) {
       report_.optimality_gap = (*report_.objective_value - *report_.bound) / *report_.bound;
     }
+  }
+
+  // The published planner's own rules decide, its own memory formula included.
+  void judge_published() {
+    const Judgement judgement = plan::judge(plan_, problem_);
+    report_.objective_value = judgement.value;
+    report_.feasible = judgement.why_not.empty();
+    report_.why_not = judgement.why_not;
+    report_.bottleneck_s = judgement.bottleneck;
+    report_.bound = published_bound(problem_);
+    if (judgement.memory_bytes > 0) report_.peak_memory_bytes = std::llround(judgement.memory_bytes);
   }
 
   const Plan& plan_;

@@ -71,15 +71,16 @@ StageFootprint AnalyticBytes::footprint(std::span<const OpId> ops, std::int64_t 
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
 
   std::int64_t elements = 0;
-  for (const TensorId id : stage.parameters) elements += graph.tensor(id).shape.elements_per_sample();
-  const Bytes parameters(elements * sizes_.real);
+  for (const TensorId id : stage.parameters) elements += parameter_elements(graph.tensor(id));
+  const Bytes parameters = sum(graph, stage.parameters, sizes_.real);
   const Bytes buffers = sum(graph, stage.buffers, sizes_.real);
 
   StageFootprint bytes;
   bytes.weights = parameters + buffers;
   bytes.gradients = parameters + buffers;  // the statistics of batch norm are reduced like gradients
   bytes.optimizer = Bytes(elements * sizes_.optimizer_per_parameter);
-  bytes.per_slot = rows * (sum(graph, kept, sizes_.real) + Bytes(saved.extra_reals_per_sample * sizes_.real)) +
+  bytes.per_slot = rows * (sum(graph, kept, sizes_.real) + Bytes(saved.extra_reals_per_sample * sizes_.real) +
+                           saved.extra_per_sample) +
                    Bytes(saved.extra_reals_per_micro_batch * sizes_.real);
   bytes.workspace = rows * passing_bytes(stage, kept, sizes_.real);
   // A receive is posted for each tensor of the window and the one in use; a send has its own copy.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/errors.h"
 #include "base/text.h"
@@ -39,7 +40,8 @@ std::vector<OpId> cuts(const Plan& plan) {
 }  // namespace
 
 const std::vector<std::string>& objective_names() {
-  static const std::vector<std::string> names{"throughput", "bottleneck", "memory_efficiency", "communication"};
+  static const std::vector<std::string> names{"throughput", "bottleneck", "memory_efficiency", "communication",
+                                              "max_load",   "time_per_sample", "pipedream", "dapple"};
   return names;
 }
 
@@ -51,6 +53,10 @@ std::string_view unit(Objective objective) {
     case Objective::bottleneck: return "s/sample";
     case Objective::memory_efficiency: return "samples/s/GiB";
     case Objective::communication: return "bytes";
+    case Objective::max_load: return "unit of the file";
+    case Objective::time_per_sample: return "s/sample";
+    case Objective::pipedream: return "s/mini-batch";
+    case Objective::dapple: return "s";
   }
   return "";
 }
@@ -69,6 +75,10 @@ double value_of(Objective objective, const PlanReport& report) {
       return report.bottleneck_s * static_cast<double>(report.micro_batches) / static_cast<double>(report.batch);
     case Objective::memory_efficiency: return report.memory_efficiency;
     case Objective::communication: return static_cast<double>(report.bytes_injected);
+    case Objective::max_load:
+    case Objective::time_per_sample:
+    case Objective::pipedream:
+    case Objective::dapple: return report.objective_value.value_or(std::numeric_limits<double>::infinity());
   }
   return 0;
 }

@@ -15,7 +15,12 @@ enum class Objective : std::uint8_t {
   throughput,         ///< iteration time, s
   bottleneck,         ///< time per sample in steady state: micro-batches × the slowest stage / batch, s/sample
   memory_efficiency,  ///< throughput / memory of the fullest rank, samples/s/GiB; more is better
-  communication       ///< bytes put on the network per iteration; iteration time breaks ties
+  communication,      ///< bytes put on the network per iteration; iteration time breaks ties
+  // Those of published planners, exactly by their formulas (plan/published.h), for graphs read from their files.
+  max_load,         ///< dnn-partitioning: load of the fullest device, the file's unit
+  time_per_sample,  ///< Piper, s/sample
+  pipedream,        ///< PipeDream optimizer: slowest stage, s per mini-batch
+  dapple            ///< DAPPLE planner: latency of a global batch, s
 };
 
 const std::vector<std::string>& objective_names();

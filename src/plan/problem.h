@@ -9,11 +9,19 @@
 #include "cluster/cluster.h"
 #include "cost/cost_model.h"
 #include "graph/graph.h"
+#include "plan/exchange.h"
 #include "plan/memory.h"
 #include "plan/objective.h"
 #include "plan/plan.h"
 
 namespace millrace::plan {
+
+/// Which activations are dropped after forward and computed again before backward (METHODS 3).
+enum class Recompute : std::uint8_t {
+  none,
+  all,       ///< on every stage, layer by layer
+  automatic  ///< per stage, where the plan would not fit otherwise or gets better by it
+};
 
 /// One question: for one schedule and one number of micro-batches, how to cut and place the graph. Graph, cluster and
 /// cost model must outlive it. Devices = pipelines × devices of a pipeline.
@@ -25,11 +33,15 @@ struct Problem {
   std::int64_t micro_batches = 1;  ///< of each pipeline
   std::string schedule = "1f1b";
   Objective objective = Objective::throughput;
-  std::optional<int> pipelines{};  ///< none: the partitioner chooses
-  std::optional<int> stages{};     ///< of a pipeline; none: the partitioner chooses
-  std::optional<Bytes> memory_limit{};  ///< of each device; none: the device's own
+  std::optional<int> pipelines{};                  ///< none: the partitioner chooses
+  std::optional<int> stages{};                     ///< of a pipeline; none: the partitioner chooses
+  std::optional<std::int64_t> micro_batch_size{};  ///< rows of a micro-batch, where an objective fixes them (dapple)
+  std::optional<Bytes> memory_limit{};             ///< of each device; none: the device's own
   TrainingBytes sizes{};
   Bytes bucket_size = 25_MiB;
+  Recompute recompute = Recompute::none;
+  std::uint64_t seed = 1;        ///< of partitioners that draw random numbers
+  Exchange* exchange = nullptr;  ///< the ranks that search together; null: this one alone
 
   /// Numbers of pipelines to try, ascending: the fixed one, or all that divide the devices.
   std::vector<int> pipeline_counts() const;

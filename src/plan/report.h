@@ -20,14 +20,14 @@ struct StageReport {
   std::vector<double> shares{};
   double forward_s = 0;
   double backward_s = 0;
-  double transfer_s = 0;   ///< activations in, and as long again for their gradients back
-  double reduction_s = 0;  ///< of its gradients over all owners, once an iteration
-  std::int64_t send_bytes = 0;        ///< activations that it sends for one micro-batch, once per receiving stage
+  double transfer_s = 0;        ///< activations in, and as long again for their gradients back
+  double reduction_s = 0;       ///< of its gradients over all owners, once an iteration
+  std::int64_t send_bytes = 0;  ///< activations that it sends for one micro-batch, once per receiving stage
   std::int64_t parameter_bytes = 0;
   std::int64_t activation_bytes = 0;  ///< kept for one micro-batch, all replicas together
   std::int64_t live_micro_batches = 0;
-  StageMemory memory{};               ///< of the replica with the most rows
-  std::int64_t memory_bytes = 0;      ///< its total
+  StageMemory memory{};           ///< of the replica with the most rows
+  std::int64_t memory_bytes = 0;  ///< its total
 };
 
 /// 1 − exposed / total, by kind; none where nothing is sent or the source of the figures cannot tell.
@@ -45,6 +45,7 @@ struct PlanReport {
   std::optional<double> objective_value{};
   std::string objective_unit{};
   std::optional<double> bound{};  ///< proven: no plan of the problem has a better objective value
+  std::string bound_source{};     ///< what proves it: "work / speed", "largest operator", "exact optimum", …
   std::optional<double> optimality_gap{};
   std::int64_t batch = 0;          ///< samples of an iteration
   std::int64_t micro_batches = 0;  ///< per pipeline
@@ -62,6 +63,7 @@ struct PlanReport {
   double memory_efficiency = 0;  ///< samples/s per GiB of the fullest rank
   double bubble_fraction = 0;
   std::int64_t bytes_injected = 0;
+  int node_crossings = 0;  ///< pairs of stages of a pipeline that exchange tensors across nodes
   HiddenCommunication hidden_communication{};
   double balance = 0;
   std::string limiting_op{};  ///< the longest operator of the slowest stage

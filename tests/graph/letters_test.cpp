@@ -77,7 +77,9 @@ TEST(Letters, SamplesHoldEveryKind) {
   std::set<std::string> sampled;
   for (const test::Sample& sample : test::samples()) sampled.insert(sample.kind);
   std::set<std::string> kinds;
-  for (const OpSchema* row : op_schemas()) kinds.insert(row->name);
+  for (const OpSchema* row : op_schemas()) {
+    if (!row->explicit_figures) kinds.insert(row->name);
+  }
   EXPECT_EQ(sampled, kinds);
 }
 

@@ -155,7 +155,9 @@ TEST_P(EveryCase, SinglePrecisionFollowsDouble) {
 TEST(OpCases, CoverEveryKind) {
   std::set<std::string> covered;
   for (const OpCase& op_case : op_cases()) covered.insert(op_case.kind);
-  for (const OpSchema* schema : op_schemas()) EXPECT_TRUE(covered.contains(schema->name)) << schema->name;
+  for (const OpSchema* schema : op_schemas()) {
+    EXPECT_TRUE(covered.contains(schema->name) || !schema->has_kernels) << schema->name;
+  }
 }
 
 }  // namespace

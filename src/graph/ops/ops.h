@@ -28,5 +28,6 @@ OpSchema position_embedding();
 OpSchema dropout();
 OpSchema cross_entropy();
 OpSchema mean_squared_error();
+OpSchema cost();
 
 }  // namespace millrace::ops
