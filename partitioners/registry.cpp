@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/errors.h"
 #include "base/text.h"
 #include "partitioners/data_parallel.h"
@@ -13,8 +15,10 @@
 
 namespace millrace::partitioners {
 
-const std::vector<Entry>& registry() {
-  static const std::vector<Entry> entries{
+namespace {
+
+std::vector<Entry>& rows() {
+  static std::vector<Entry> entries{
       {"dp", "dynamic program over a topological order; replicas, unequal devices, memory", dp_options(),
        kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, dp},
       {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
@@ -23,6 +27,17 @@ const std::vector<Entry>& registry() {
       {"parameter_equal", "baseline: equal parameter bytes per stage", {}, kBaseline, parameter_equal},
   };
   return entries;
+}
+
+}  // namespace
+
+const std::vector<Entry>& registry() { return rows(); }
+
+void add(Entry entry) {
+  for (const Entry& row : rows()) {
+    if (row.name == entry.name) throw InvalidInput(fmt::format("partitioner '{}' is there already", entry.name));
+  }
+  rows().push_back(std::move(entry));
 }
 
 const Entry& by_name(std::string_view name) {

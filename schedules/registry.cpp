@@ -1,6 +1,8 @@
 // The schedules that millrace ships, in the order in which `millrace schedules` lists them.
 #include "schedules/registry.h"
 
+#include <fmt/format.h>
+
 #include "base/errors.h"
 #include "base/text.h"
 #include "schedules/gpipe.h"
@@ -8,8 +10,10 @@
 
 namespace millrace::schedules {
 
-const std::vector<Entry>& registry() {
-  static const std::vector<Entry> entries{
+namespace {
+
+std::vector<Entry>& rows() {
+  static std::vector<Entry> entries{
       {"gpipe", "all forwards, then all backwards; keeps every micro-batch", {}, kSynchronous, gpipe},
       {"1f1b",
        "warm-up forwards, then forward and backward in turn; keeps as many micro-batches as stages follow",
@@ -18,6 +22,17 @@ const std::vector<Entry>& registry() {
        one_f_one_b},
   };
   return entries;
+}
+
+}  // namespace
+
+const std::vector<Entry>& registry() { return rows(); }
+
+void add(Entry entry) {
+  for (const Entry& row : rows()) {
+    if (row.name == entry.name) throw InvalidInput(fmt::format("schedule '{}' is there already", entry.name));
+  }
+  rows().push_back(std::move(entry));
 }
 
 std::vector<std::string> capability_names(std::uint32_t capabilities) {

@@ -38,6 +38,9 @@ struct Entry {
 /// All schedules, in the order in which they are listed.
 const std::vector<Entry>& registry();
 
+/// Adds a row from outside the tree (planner/plugin.h). \throws InvalidInput  when the name is there already.
+void add(Entry entry);
+
 /// \throws InvalidInput  with the nearest and all valid names.
 const Entry& by_name(std::string_view name);
 

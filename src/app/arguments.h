@@ -15,6 +15,7 @@ struct Arguments {
   std::string command;             ///< "run"; empty: --help or --version was answered
   std::vector<std::string> files;  ///< the experiment, or the inputs of `data`
   std::vector<std::string> sets;
+  std::vector<std::string> plugins;  ///< shared libraries with partitioners and schedules
   Format format = Format::table;
   bool quiet = false;
   bool verbose = false;

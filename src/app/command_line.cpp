@@ -31,6 +31,9 @@ void add_common(CLI::App& command, Arguments& arguments) {
           "--format", [&](const std::string& word) { arguments.format = format_of(word); },
           "table or json (one document on standard output)")
       ->type_name("table|json");
+  command.add_option("--plugin", arguments.plugins, "partitioners and schedules from outside the tree; repeatable")
+      ->type_name("LIB.so")
+      ->allow_extra_args(false);
   command.add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
   command.add_flag("--verbose", arguments.verbose, "details too");
 }

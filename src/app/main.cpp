@@ -11,6 +11,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "comm/mpi/world.h"
+#include "planner/plugin.h"
 
 namespace {
 
@@ -46,6 +47,11 @@ Arguments parse(int argc, char** argv, const World& world) {
   }
 }
 
+// Every rank opens them: what one rank cannot load is that rank's own error.
+void load_plugins(const Arguments& arguments) {
+  for (const std::string& file : arguments.plugins) millrace::planner::load_plugin(file);
+}
+
 ExitCode dispatch(int argc, char** argv, World& world) {
   const Arguments arguments = parse(argc, argv, world);
   if (arguments.command.empty()) return ExitCode::done;
@@ -54,6 +60,7 @@ ExitCode dispatch(int argc, char** argv, World& world) {
                            : arguments.verbose ? Level::verbose
                                                : Level::normal,
                            world.root() ? "" : fmt::format("rank {} on {}", world.rank(), world.host()));
+  load_plugins(arguments);
   for (const Command& command : kCommands) {
     if (arguments.command == command.name) return command.function(arguments, world);
   }

@@ -2,7 +2,7 @@
 #include "plan/closed_form.h"
 
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -23,8 +23,12 @@ std::int64_t live_of_depth(std::int64_t micro_batches, std::int64_t from_end) {
   return std::min(micro_batches, from_end);
 }
 
-constexpr std::array kTraits{ScheduleTraits{"gpipe", gpipe_time, all_live, true},
-                             ScheduleTraits{"1f1b", one_f_one_b_time, live_of_depth, false}};
+// References to rows stay good when rows are added.
+std::deque<ScheduleTraits>& table() {
+  static std::deque<ScheduleTraits> rows{{"gpipe", gpipe_time, all_live, true},
+                                         {"1f1b", one_f_one_b_time, live_of_depth, false}};
+  return rows;
+}
 
 }  // namespace
 
@@ -52,12 +56,15 @@ Seconds pipeline_lower_bound(std::span<const StageSeconds> stages, std::int64_t 
   return bound;
 }
 
+void add_schedule_traits(const ScheduleTraits& traits) { table().push_back(traits); }
+
 const ScheduleTraits& schedule_traits(std::string_view schedule) {
+  const auto& rows = table();
   const auto found =
-      std::find_if(kTraits.begin(), kTraits.end(), [&](const ScheduleTraits& t) { return t.name == schedule; });
-  if (found != kTraits.end()) return *found;
+      std::find_if(rows.begin(), rows.end(), [&](const ScheduleTraits& t) { return t.name == schedule; });
+  if (found != rows.end()) return *found;
   std::vector<std::string> valid;
-  for (const ScheduleTraits& traits : kTraits) valid.emplace_back(traits.name);
+  for (const ScheduleTraits& traits : rows) valid.emplace_back(traits.name);
   throw InvalidInput(unknown_name("schedule", schedule, valid));
 }
 

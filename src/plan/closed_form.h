@@ -34,7 +34,10 @@ struct ScheduleTraits {
   bool splits_bottleneck;  ///< the slowest forward and the slowest backward count apart (gpipe)
 };
 
-/// Traits of `gpipe` and `1f1b`. \throws InvalidInput  for a schedule that has no closed form.
+/// Makes a schedule from outside the tree known, before it is asked for. `traits.name` must outlive the program.
+void add_schedule_traits(const ScheduleTraits& traits);
+
+/// \throws InvalidInput  for a schedule that has no closed form.
 const ScheduleTraits& schedule_traits(std::string_view schedule);
 
 }  // namespace millrace::plan
