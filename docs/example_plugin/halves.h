@@ -1,6 +1,7 @@
 // A partitioner: halves the operators, in the order of the graph, until there is a stage for each device.
 #pragma once
 
+#include "config/values.h"
 #include "plan/evaluator.h"
 #include "plan/plan_set.h"
 #include "plan/problem.h"

@@ -47,9 +47,14 @@ Arguments parse(int argc, char** argv, const World& world) {
   }
 }
 
-// Every rank opens them: what one rank cannot load is that rank's own error.
-void load_plugins(const Arguments& arguments) {
-  for (const std::string& file : arguments.plugins) millrace::planner::load_plugin(file);
+// Rank 0 first: what is wrong with a file is told once.
+void load_plugins(const Arguments& arguments, const World& world) {
+  const auto load = [&] {
+    for (const std::string& file : arguments.plugins) millrace::planner::load_plugin(file);
+    return std::string();
+  };
+  world.on_root_then_all(load);
+  if (!world.root()) load();
 }
 
 ExitCode dispatch(int argc, char** argv, World& world) {
@@ -60,7 +65,7 @@ ExitCode dispatch(int argc, char** argv, World& world) {
                            : arguments.verbose ? Level::verbose
                                                : Level::normal,
                            world.root() ? "" : fmt::format("rank {} on {}", world.rank(), world.host()));
-  load_plugins(arguments);
+  load_plugins(arguments, world);
   for (const Command& command : kCommands) {
     if (arguments.command == command.name) return command.function(arguments, world);
   }
