@@ -1,5 +1,6 @@
 // An installed millrace, the example plug-in built against it, and what it brings used by name.
 #include <cstdlib>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -12,9 +13,10 @@ using testing::HasSubstr;
 
 class Plugin : public testing::Test {
  protected:
-  // Installs this build and builds docs/example_plugin against what was installed.
-  void SetUp() override {
-    const std::string prefix = (place_ / "installed").string(), build = (place_ / "plugin").string();
+  // Installs this build and builds docs/example_plugin against what was installed, once for all tests.
+  static void SetUpTestSuite() {
+    built_ = std::make_unique<Workplace>();
+    const std::string prefix = (*built_ / "installed").string(), build = (*built_ / "plugin").string();
     shell(fmt::format("cmake --install {} --prefix {}", MILLRACE_BINARY_DIR, prefix));
     shell(fmt::format("cmake -G Ninja -S {}/docs/example_plugin -B {} -DCMAKE_PREFIX_PATH={}", MILLRACE_SOURCE_DIR,
                       build, prefix));
@@ -23,13 +25,16 @@ class Plugin : public testing::Test {
     shell(prefix + "/bin/millrace partitioners --plugin " + library_);
   }
 
-  void shell(const std::string& command) {
-    const std::string log = (place_ / "log").string();
+  static void TearDownTestSuite() { built_.reset(); }
+
+  static void shell(const std::string& command) {
+    const std::string log = (*built_ / "log").string();
     ASSERT_EQ(std::system((command + " >" + log + " 2>&1").c_str()), 0) << command << " (see " << log << ")";
   }
 
   Workplace place_;
-  std::string library_;
+  static inline std::unique_ptr<Workplace> built_;
+  static inline std::string library_;
 };
 
 TEST_F(Plugin, BringsAPartitionerAndASchedule) {
