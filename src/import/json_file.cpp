@@ -1,0 +1,161 @@
+// Parses JSON with the checks that the library leaves out, and reads its values with errors that tell the place.
+#include "import/json_file.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/errors.h"
+#include "import/json_place.h"
+
+namespace millrace::import {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kDeepest = 64;
+
+// The library keeps the last of two equal keys in silence, and unfolds any depth.
+class Checks {
+ public:
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kDeepest) throw InvalidInput(fmt::format("nested beyond {} levels", kDeepest));
+    if (event == json::parse_event_t::object_start) {
+      keys_.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      keys_.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second) throw InvalidInput(fmt::format("key '{}' is given twice in one map", key));
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::unordered_set<std::string>> keys_;
+};
+
+// The library's words without its own prefix, position and quotation of bytes that may be no text.
+std::string reason_of(const json::exception& error) {
+  std::string reason = error.what();
+  if (const auto prefix = reason.find("] "); prefix != std::string::npos) reason.erase(0, prefix + 2);
+  if (const auto place = reason.find(": "); reason.starts_with("parse error") && place != std::string::npos) {
+    reason.erase(0, place + 2);
+  }
+  reason.erase(std::min(reason.find("; last read"), reason.size()));
+  return reason;
+}
+
+std::string found(const json& value) {
+  if (value.is_object()) return "a map";
+  if (value.is_array()) return "a list";
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  constexpr std::size_t kMostShown = 60;
+  return text.size() > kMostShown ? text.substr(0, text.find_last_of(' ', kMostShown)).substr(0, kMostShown) + "…"
+                                  : text;
+}
+
+}  // namespace
+
+JsonFile::JsonFile(std::string file_name, std::string_view file_text)
+    : name(std::move(file_name)), text(file_text), document(std::make_unique<json>()) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  Checks checks;
+  try {
+    *document = json::parse(text.begin(), text.end(), std::ref(checks));
+  } catch (const json::parse_error& error) {
+    const auto [line, column] = line_and_column(text, error.byte > 0 ? error.byte - 1 : 0);
+    throw InvalidInput(fmt::format("{}:{}:{}: not JSON: {}", name, line, column, reason_of(error)));
+  } catch (const json::exception& error) {
+    throw InvalidInput(fmt::format("{}: {}", name, reason_of(error)));
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+JsonFile::~JsonFile() = default;
+
+void JsonValue::refuse(std::string_view reason) const {
+  const JsonPath path = path_of(*file_->document, *value_);
+  const std::string where = to_text(path);
+  throw InvalidInput(
+      fmt::format("{}:{}: {}{}{}", file_->name, line_of(file_->text, path), where, where.empty() ? "" : ": ", reason));
+}
+
+void JsonValue::expected(std::string_view allowed) const {
+  refuse(fmt::format("found {}, allowed: {}", found(*value_), allowed));
+}
+
+const json& JsonValue::object() const {
+  if (!value_->is_object()) expected("a map");
+  return *value_;
+}
+
+JsonValue JsonValue::at(std::string_view key) const {
+  const auto item = object().find(key);
+  if (item == value_->end()) refuse(fmt::format("key '{}' must be given", key));
+  return {*file_, *item};
+}
+
+std::optional<JsonValue> JsonValue::find(std::string_view key) const {
+  const auto item = object().find(key);
+  if (item == value_->end() || item->is_null()) return std::nullopt;
+  return JsonValue(*file_, *item);
+}
+
+std::vector<JsonValue> JsonValue::items() const {
+  if (!value_->is_array()) expected("a list");
+  std::vector<JsonValue> all;
+  all.reserve(value_->size());
+  for (const json& item : *value_) all.emplace_back(*file_, item);
+  return all;
+}
+
+std::vector<std::pair<std::string, JsonValue>> JsonValue::entries() const {
+  std::vector<std::pair<std::string, JsonValue>> all;
+  for (const auto& [key, value] : object().items()) all.emplace_back(key, JsonValue(*file_, value));
+  return all;
+}
+
+double JsonValue::number() const {
+  const double value = value_->is_number() ? value_->get<double>() : -1;
+  if (!(value >= 0) || std::isinf(value)) expected("number, at least 0");
+  return value;
+}
+
+std::int64_t JsonValue::integer(std::int64_t minimum, std::int64_t maximum) const {
+  const std::string allowed = fmt::format("integer, {} to {}", minimum, maximum);
+  if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
+    expected(allowed);
+  }
+  std::int64_t value = 0;
+  if (value_->is_number_integer()) {
+    value = value_->get<std::int64_t>();
+  } else if (value_->is_number_float()) {  // Python writes 3.0 where it divided
+    const double real = value_->get<double>();
+    if (real != std::floor(real) || std::abs(real) >= 0x1p53) expected(allowed);
+    value = static_cast<std::int64_t>(real);
+  } else {
+    expected(allowed);
+  }
+  if (value < minimum || value > maximum) expected(allowed);
+  return value;
+}
+
+bool JsonValue::flag() const {
+  if (value_->is_boolean()) return value_->get<bool>();
+  if (value_->is_number() && (value_->get<double>() == 0 || value_->get<double>() == 1)) {
+    return value_->get<double>() == 1;
+  }
+  expected("true, false, 1 or 0");
+}
+
+std::string JsonValue::text() const {
+  if (!value_->is_string()) expected("text");
+  return value_->get<std::string>();
+}
+
+}  // namespace millrace::import

@@ -1,0 +1,28 @@
+// Finds where a value stands in a JSON text: its path of keys, and its line. Used for errors only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace millrace::import {
+
+using JsonStep = std::variant<std::string, std::size_t>;  ///< a key, or a position in a list
+using JsonPath = std::vector<JsonStep>;
+
+/// The way from `root` to the value that lies at `target`, found by its address.
+JsonPath path_of(const nlohmann::json& root, const nlohmann::json& target);
+
+/// "nodes[3].size"
+std::string to_text(const JsonPath& path);
+
+/// Line, from 1, of the value at `path` in `text`. \pre the text is valid JSON and has that value.
+int line_of(std::string_view text, const JsonPath& path);
+
+/// Line and column, from 1, of the byte at `at`.
+std::pair<int, int> line_and_column(std::string_view text, std::size_t at);
+
+}  // namespace millrace::import
