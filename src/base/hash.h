@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+struct XXH3_state_s;  // of xxHash
 
 namespace millrace {
 
@@ -14,5 +17,20 @@ std::uint64_t hash64(std::span<const std::byte> bytes);
 
 /// 128-bit hash as 32 hexadecimal digits: identity of graphs, plans and sweep cells.
 std::string digest(std::string_view text);
+
+/// The digest of a text that comes in pieces: that of all of them joined.
+class DigestStream {
+ public:
+  DigestStream();
+
+  void add(std::string_view piece);
+  std::string digest() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
 
 }  // namespace millrace

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,10 +23,11 @@ std::string_view type_name(const Attribute& value);
 class Attributes {
  public:
   Attributes() = default;
-  Attributes(std::initializer_list<std::pair<const std::string, Attribute>> items) : items_(items) {}
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items);
 
-  void set(std::string name, Attribute value) { items_.insert_or_assign(std::move(name), std::move(value)); }
-  bool has(std::string_view name) const { return items_.find(name) != items_.end(); }
+  void set(std::string name, Attribute value);
+  const Attribute* find(std::string_view name) const;  ///< null when it is missing
+  bool has(std::string_view name) const { return find(name) != nullptr; }
 
   bool boolean(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
@@ -35,10 +35,10 @@ class Attributes {
   const std::string& text(std::string_view name) const;
   const std::vector<std::int64_t>& integers(std::string_view name) const;
 
-  const std::map<std::string, Attribute, std::less<>>& all() const { return items_; }
+  const std::vector<std::pair<std::string, Attribute>>& all() const { return items_; }  ///< by name
 
  private:
-  std::map<std::string, Attribute, std::less<>> items_;
+  std::vector<std::pair<std::string, Attribute>> items_;  // few: a list is smaller and faster than a tree
 };
 
 }  // namespace millrace

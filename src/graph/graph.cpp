@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -11,17 +12,16 @@
 namespace millrace {
 namespace {
 
-template <class Id>
-Id find(const std::unordered_map<std::string, Id>& names, std::string_view name) {
-  const auto found = names.find(std::string(name));
-  return found == names.end() ? Id{-1} : found->second;
-}
-
-// Names hold no control characters (GraphBuilder refuses them), so lines and tabs keep neighbouring fields apart.
+// Names hold no control characters (GraphBuilder refuses them), so lines and tabs keep neighbouring fields apart. The
+// text of a graph with a million operators is not held whole.
 class DigestText {
  public:
   void field(std::string_view text) {
     text_ += text;
+    text_ += '\t';
+  }
+  void field(double number) {
+    fmt::format_to(std::back_inserter(text_), "{}", number);
     text_ += '\t';
   }
   void field(std::int64_t number) { field(std::string_view(fmt::format_int(number).c_str())); }
@@ -29,11 +29,25 @@ class DigestText {
     field(label);
     for (const std::int32_t id : list) field(std::int64_t{id});
   }
-  void end_line() { text_ += '\n'; }
-  const std::string& text() const { return text_; }
+  void end_line() {
+    text_ += '\n';
+    if (text_.size() >= kPiece) pass_on();
+  }
+  std::string digest() {
+    pass_on();
+    return stream_.digest();
+  }
 
  private:
+  static constexpr std::size_t kPiece = 1 << 16;
+
+  void pass_on() {
+    stream_.add(text_);
+    text_.clear();
+  }
+
   std::string text_;
+  DigestStream stream_;
 };
 
 }  // namespace
@@ -44,8 +58,13 @@ std::span<const OpId> Graph::consumers(TensorId id) const {
   return std::span<const OpId>(consumers_).subspan(first, last - first);
 }
 
-OpId Graph::find_op(std::string_view name) const { return find(op_names_, name); }
-TensorId Graph::find_tensor(std::string_view name) const { return find(tensor_names_, name); }
+OpId Graph::find_op(std::string_view name) const {
+  return op_names_.find(name, [this](OpId id) -> std::string_view { return op(id).name; });
+}
+
+TensorId Graph::find_tensor(std::string_view name) const {
+  return tensor_names_.find(name, [this](TensorId id) -> std::string_view { return tensor(id).name; });
+}
 
 std::int64_t Graph::parameter_count() const {
   std::int64_t count = 0;
@@ -79,7 +98,7 @@ std::string Graph::digest() const {
     if (op.schema->explicit_figures) {
       const OpFigures& figures = figures_[static_cast<std::size_t>(&op - operators_.data())];
       for (const double seconds : {figures.forward_s, figures.backward_input_s, figures.backward_weight_s}) {
-        text.field(fmt::format("{}", seconds));
+        text.field(seconds);
       }
       text.field(figures.saved_bytes);  // the other bytes are dimensions of its tensors
     }
@@ -89,7 +108,7 @@ std::string Graph::digest() const {
     text.ids("outputs", op.outputs);
     text.end_line();
   }
-  return millrace::digest(text.text());
+  return text.digest();
 }
 
 OperandShapes Graph::shapes(OpId id) const {

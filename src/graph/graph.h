@@ -5,11 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/carried.h"
 #include "graph/figures.h"
+#include "graph/name_index.h"
 #include "graph/op_schema.h"
 #include "graph/tensor.h"
 
@@ -79,8 +79,7 @@ class Graph {
   std::vector<std::int64_t> consumer_start_;  // CSR: consumers of tensor t are consumers_[start[t] .. start[t+1])
   std::vector<OpId> consumers_;
   std::vector<TensorId> inputs_, labels_, parameters_, buffers_;
-  std::unordered_map<std::string, OpId> op_names_;
-  std::unordered_map<std::string, TensorId> tensor_names_;
+  NameIndex op_names_, tensor_names_;
   OpId loss_ = -1;
   std::vector<OpFigures> figures_;  // by operator; empty without cost operators
   std::shared_ptr<const Carried> carried_;

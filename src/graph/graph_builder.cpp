@@ -60,13 +60,13 @@ Attributes complete(const Attributes& given, const OpSchema& schema) {
   }
   Attributes all;
   for (const auto& [name, standard] : schema.attributes) {
-    const auto found = given.all().find(name);
-    if (found == given.all().end()) {
+    const Attribute* found = given.find(name);
+    if (found == nullptr) {
       if (!standard) throw InvalidInput(fmt::format("attribute '{}' must be given", name));
       all.set(name, *standard);
       continue;
     }
-    Attribute value = found->second;
+    Attribute value = *found;
     if (standard && value.index() != standard->index()) {
       const auto* integer = std::get_if<std::int64_t>(&value);
       if (integer == nullptr || !std::holds_alternative<double>(*standard)) {
@@ -87,10 +87,24 @@ GraphBuilder::GraphBuilder(std::string name) {
   graph_.name_ = std::move(name);
 }
 
+void GraphBuilder::reserve(std::size_t operators, std::size_t tensors) {
+  graph_.operators_.reserve(operators);
+  graph_.tensors_.reserve(tensors);
+}
+
+bool GraphBuilder::add_operator(Operator op) {
+  const auto id = static_cast<OpId>(graph_.operators_.size());
+  const auto name_of = [this](OpId other) -> std::string_view { return graph_.op(other).name; };
+  if (!graph_.op_names_.insert(op.name, id, name_of)) return false;
+  graph_.operators_.push_back(std::move(op));
+  return true;
+}
+
 TensorId GraphBuilder::add_tensor(Tensor tensor) {
   check_dims(tensor.name, tensor.shape.dims, tensor.shape.element == ElementType::byte ? 0 : 1);
   const auto id = static_cast<TensorId>(graph_.tensors_.size());
-  if (!graph_.tensor_names_.emplace(tensor.name, id).second) {
+  const auto name_of = [this](TensorId other) -> std::string_view { return graph_.tensor(other).name; };
+  if (!graph_.tensor_names_.insert(tensor.name, id, name_of)) {
     throw InvalidInput(fmt::format("tensor name '{}' is used twice; names must differ", tensor.name));
   }
   graph_.tensors_.push_back(std::move(tensor));
@@ -113,6 +127,18 @@ TensorId GraphBuilder::label(std::string name, TensorShape shape) {
   return add_data(std::move(name), std::move(shape), Role::label);
 }
 
+const Tensor& GraphBuilder::operand(TensorId id, std::size_t position) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= graph_.tensors_.size()) {
+    throw InvalidInput(fmt::format("input {}: found tensor number {}, allowed: a tensor added before", position, id));
+  }
+  const Tensor& tensor = graph_.tensor(id);
+  if (tensor.role == Role::parameter || tensor.role == Role::buffer) {
+    throw InvalidInput(fmt::format("input {}: found parameter or buffer '{}', allowed: data and outputs of operators",
+                                   position, tensor.name));
+  }
+  return tensor;
+}
+
 std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const OpSchema& schema) const {
   const auto count = static_cast<std::int64_t>(spec.inputs.size());
   if (count < schema.minimum_inputs || count > schema.maximum_inputs) {
@@ -125,15 +151,7 @@ std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const Op
   }
   std::vector<TensorShape> shapes;
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    const TensorId id = spec.inputs[i];
-    if (id < 0 || static_cast<std::size_t>(id) >= graph_.tensors_.size()) {
-      throw InvalidInput(fmt::format("input {}: found tensor number {}, allowed: a tensor added before", i, id));
-    }
-    const Tensor& tensor = graph_.tensor(id);
-    if (tensor.role == Role::parameter || tensor.role == Role::buffer) {
-      throw InvalidInput(fmt::format("input {}: found parameter or buffer '{}', allowed: data and outputs of operators",
-                                     i, tensor.name));
-    }
+    const Tensor& tensor = operand(spec.inputs[i], i);
     if (tensor.role == Role::label && !schema.is_loss) {
       throw InvalidInput(fmt::format("input {}: found label '{}', which only a loss may read", i, tensor.name));
     }
@@ -181,7 +199,7 @@ TensorId GraphBuilder::add(OpSpec spec) {
   try {
     const OpSchema& schema = op_schema(kind);
     const auto id = static_cast<OpId>(graph_.operators_.size());
-    if (graph_.op_names_.count(spec.name) != 0) throw InvalidInput("the name is used twice; names must differ");
+    if (graph_.find_op(spec.name) >= 0) throw InvalidInput("the name is used twice; names must differ");
     if (schema.is_loss && graph_.loss_ >= 0) {
       throw InvalidInput(fmt::format("found a second loss beside '{}', allowed: one", graph_.op(graph_.loss_).name));
     }
@@ -204,9 +222,8 @@ TensorId GraphBuilder::add(OpSpec spec) {
                                        .role = Role::activation,
                                        .producer = id}));
     }
-    graph_.op_names_.emplace(spec.name, id);
     if (schema.is_loss) graph_.loss_ = id;
-    graph_.operators_.push_back(std::move(op));
+    add_operator(std::move(op));
     return graph_.operators_.back().outputs.front();
   } catch (const InvalidInput& error) {
     throw InvalidInput(fmt::format("operator '{}' ({}): {}", spec.name, kind, error.what()));
@@ -226,8 +243,14 @@ TensorId GraphBuilder::add_cost(std::string name, std::vector<TensorId> inputs, 
       throw InvalidInput(fmt::format("operator '{}' (cost): found {} bytes, allowed: 0 or more", name, bytes));
     }
   }
+  try {
+    for (std::size_t i = 0; i < inputs.size(); ++i) operand(inputs[i], i);
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(fmt::format("operator '{}' (cost): {}", name, error.what()));
+  }
   const auto id = static_cast<OpId>(graph_.operators_.size());
-  Operator op{.name = name, .schema = &op_schema("cost")};
+  static const OpSchema& schema = op_schema("cost");
+  Operator op{.name = name, .schema = &schema};
   op.inputs = std::move(inputs);
   op.layer = std::move(layer);
   if (figures.parameter_bytes > 0) {
@@ -238,10 +261,9 @@ TensorId GraphBuilder::add_cost(std::string name, std::vector<TensorId> inputs, 
   const TensorShape shape{.dims = {figures.output_bytes}, .element = ElementType::byte, .batched = true};
   op.outputs.push_back(
       add_tensor({.name = name + ".output", .shape = shape, .role = Role::activation, .producer = id}));
-  if (!graph_.op_names_.emplace(name, id).second) {
+  if (!add_operator(std::move(op))) {
     throw InvalidInput(fmt::format("operator '{}' (cost): the name is used twice; names must differ", name));
   }
-  graph_.operators_.push_back(std::move(op));
   graph_.figures_.resize(static_cast<std::size_t>(id) + 1);
   graph_.figures_.back() = figures;
   return graph_.operators_.back().outputs.front();

@@ -24,6 +24,9 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name);
 
+  /// Makes room at once, where the numbers are known beforehand.
+  void reserve(std::size_t operators, std::size_t tensors);
+
   TensorId input(std::string name, TensorShape shape);
   TensorId label(std::string name, TensorShape shape);
 
@@ -33,7 +36,7 @@ class GraphBuilder {
   TensorId add(OpSpec spec);
 
   /// Adds an operator of kind `cost` that has explicit figures; returns its output, `figures.output_bytes` a sample.
-  /// \throws InvalidInput  a name used twice, figures below zero or not finite.
+  /// \throws InvalidInput  a name used twice, an input that is no data, figures below zero or not finite.
   TensorId add_cost(std::string name, std::vector<TensorId> inputs, const OpFigures& figures, std::string layer = {});
   /// What a file of another planner says beyond the graph. \pre its lists are by operator of the finished graph.
   void carry(Carried carried);
@@ -48,7 +51,9 @@ class GraphBuilder {
 
  private:
   TensorId add_tensor(Tensor tensor);
+  bool add_operator(Operator op);  ///< false when the name is used already
   TensorId add_data(std::string name, TensorShape shape, Role role);
+  const Tensor& operand(TensorId id, std::size_t position) const;  ///< checked: data or an output
   std::vector<TensorShape> check_inputs(const OpSpec& spec, const OpSchema& schema) const;
   void add_parameters(const OpSpec& spec, const std::vector<OwnedTensor>& owned, Operator& op);
   void index_consumers();

@@ -38,7 +38,7 @@ TEST_F(Builder, FillsInDefaults) {
   builder_.add({.name = "bn", .kind = "batch_norm", .inputs = {x_}, .attributes = {{"momentum", 1}}});
   const Graph graph = builder_.build();
   EXPECT_EQ(graph.op(0).attributes.real("epsilon"), 1e-5);
-  EXPECT_TRUE(std::holds_alternative<double>(graph.op(0).attributes.all().find("momentum")->second));
+  EXPECT_TRUE(std::holds_alternative<double>(*graph.op(0).attributes.find("momentum")));
   EXPECT_EQ(graph.buffers().size(), 2U);
   EXPECT_EQ(graph.tensor(graph.buffers()[0]).name, "bn.running_mean");
   EXPECT_FALSE(graph.tensor(graph.buffers()[0]).shape.batched);

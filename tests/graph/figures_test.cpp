@@ -40,5 +40,15 @@ TEST(Figures, BelowZeroAreRefused) {
   EXPECT_THROW(builder.add_cost("b", {}, {.output_bytes = -1}), InvalidInput);
 }
 
+TEST(Figures, InputsAreDataThatIsThere) {
+  GraphBuilder builder("bad");
+  builder.add_cost("a", {}, {.parameter_bytes = 4});
+  for (const TensorId input : {-1, 0, 2}) {  // tensor 0 is the weight of a, tensor 1 its output
+    EXPECT_THROW(builder.add_cost("b", {input}, {}), InvalidInput) << input;
+  }
+  builder.add_cost("b", {1}, {});
+  EXPECT_EQ(builder.build().size(), 2);
+}
+
 }  // namespace
 }  // namespace millrace
