@@ -1,7 +1,6 @@
 // Looks at which rows batch norm sees together, and forms the same on one rank.
 #include "plan/one_rank.h"
 
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,8 +35,7 @@ std::vector<RowInterval> shards(const Plan& plan, std::int64_t batch, StageRef r
 Plan whole(const Plan& plan, const Graph& graph, std::int64_t micro_batches) {
   Plan single = plan;
   Stage stage;
-  stage.ops.resize(static_cast<std::size_t>(graph.size()));
-  std::iota(stage.ops.begin(), stage.ops.end(), 0);
+  stage.ops = OpList::range(0, static_cast<OpId>(graph.size()));
   stage.devices = {0};
   stage.shares = {1.0};
   single.pipelines = {Pipeline{1.0, micro_batches, {}, {std::move(stage)}}};

@@ -7,16 +7,17 @@
 
 #include "base/units.h"
 #include "graph/tensor.h"
+#include "plan/op_list.h"
 
 namespace millrace {
 
 /// A convex set of operators on one or more devices.
 struct Stage {
-  std::vector<OpId> ops;        ///< ascending
+  OpList ops;                   ///< ascending
   std::vector<int> devices;     ///< replica by replica; device k of the cluster is rank k
   std::vector<double> shares;   ///< of each micro-batch, by replica; sum 1
   int tensor_parallel = 1;      ///< devices of one replica
-  std::vector<OpId> recompute;  ///< operators whose activations are dropped and computed again
+  OpList recompute;             ///< operators whose activations are dropped and computed again
 
   bool operator==(const Stage&) const = default;
 };

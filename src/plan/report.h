@@ -8,6 +8,7 @@
 
 #include "graph/tensor.h"
 #include "plan/memory.h"
+#include "plan/op_list.h"
 
 namespace millrace::plan {
 
@@ -15,7 +16,7 @@ namespace millrace::plan {
 struct StageReport {
   int pipeline = 0;
   int index = 0;
-  std::vector<OpId> ops{};
+  OpList ops{};
   std::vector<int> devices{};
   std::vector<double> shares{};
   double forward_s = 0;

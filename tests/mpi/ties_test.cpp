@@ -1,6 +1,5 @@
 // Parameters with several users: in one stage, in all stages, and met in another order by each stage (REPORTS R05).
 #include <map>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -41,9 +40,8 @@ Plan cut_after(const Graph& graph, const std::vector<int>& layers) {
   for (std::size_t s = 0; s < layers.size(); ++s) {
     auto& ops = plan.pipelines[0].stages[s].ops;
     const bool last = s + 1 == layers.size();
-    ops.resize(last ? static_cast<std::size_t>(graph.size() - next) : 2 * static_cast<std::size_t>(layers[s]));
-    std::iota(ops.begin(), ops.end(), next);
-    next += static_cast<OpId>(ops.size());
+    ops = OpList::range(next, last ? static_cast<OpId>(graph.size()) : next + 2 * layers[s]);
+    next = ops.back() + 1;
   }
   return plan;
 }

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <thread>
 
 #include "base/random.h"
@@ -80,8 +79,7 @@ Plan make_plan(const Graph& graph, const Grid& grid) {
     const auto ops = static_cast<int>(graph.size());
     for (int s = 0; s < grid.stages; ++s) {
       Stage stage;
-      stage.ops.resize(static_cast<std::size_t>(ops * (s + 1) / grid.stages - ops * s / grid.stages));
-      std::iota(stage.ops.begin(), stage.ops.end(), ops * s / grid.stages);
+      stage.ops = OpList::range(ops * s / grid.stages, ops * (s + 1) / grid.stages);
       stage.devices = {p * grid.stages + s};
       stage.shares = {1.0};
       pipeline.stages.push_back(std::move(stage));

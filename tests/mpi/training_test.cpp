@@ -70,9 +70,9 @@ TEST(Training, PipelinesMayCutTheModelDifferently) {
   const RunSettings s = twelve_iterations();
   Plan plan = make_plan(graph, {2, 2, 2, "1f1b"});
   auto& first = plan.pipelines[0].stages;
-  const std::ptrdiff_t moved = 5;
-  first[1].ops.insert(first[1].ops.begin(), first[0].ops.end() - moved, first[0].ops.end());
-  first[0].ops.resize(first[0].ops.size() - moved);
+  const OpId moved = 5, cut = first[1].ops.front() - moved;
+  first[0].ops = OpList::range(0, cut);
+  first[1].ops = OpList::range(cut, static_cast<OpId>(graph.size()));
   plan.pipelines[0].share = 0.625;
   plan.pipelines[1].share = 0.375;
   expect_equal(on_ranks(4, graph, plan, source, s), on_one_rank(graph, source, s));
@@ -143,8 +143,7 @@ TEST(Training, StageWithoutParametersTakesPart) {
   auto& stages = plan.pipelines[0].stages;
   stages[0].ops = {0};
   stages[1].ops = {1};  // max-pool alone
-  stages[2].ops.resize(static_cast<std::size_t>(graph.size()) - 2);
-  std::iota(stages[2].ops.begin(), stages[2].ops.end(), 2);
+  stages[2].ops = OpList::range(2, static_cast<OpId>(graph.size()));
   expect_equal(on_ranks(3, graph, plan, source, s), on_one_rank(graph, source, s));
 }
 
