@@ -43,8 +43,8 @@ struct TensorParallelModel {
     double parameter_bytes = 0;
     double memory_a = 0;                                 ///< bytes for each live micro-batch
     double memory_b = 0;                                 ///< bytes once
-    std::vector<std::pair<OpId, double>> sync_forward;   ///< bytes by reading neighbour
-    std::vector<std::pair<OpId, double>> sync_backward;  ///< bytes by producing neighbour
+    std::vector<std::pair<OpId, double>> sync_forward;   ///< bytes by producing neighbour, ascending
+    std::vector<std::pair<OpId, double>> sync_backward;  ///< bytes by reading neighbour, ascending
   };
   struct Degree {
     int degree = 1;

@@ -63,7 +63,7 @@ void read_nodes(const std::vector<JsonValue>& items, const NodeIndex& index, con
                          .on_accelerator = item.at("supportedOnFpga").flag(),
                          .accelerator_s = item.at("fpgaLatency").number(),
                          .cpu_s = item.at("cpuLatency").number(),
-                         .bytes = size ? size->number() : 0});
+                         .bytes = size ? size->bytes() : 0});
   }
   all.names = operator_names(names);
   if (without_size > 0) log::notice(fmt::format("{}: {} nodes have no size; they count 0 bytes", file, without_size));
@@ -170,8 +170,8 @@ SplitModel split_model(const JsonValue& root, const Workload& all, const Folding
     op.bytes += all.nodes[i].bytes;
     op.on_accelerator = op.on_accelerator && all.nodes[i].on_accelerator;
     ++op.nodes;
-    if (std::isinf(op.accelerator_s) || std::isinf(op.cpu_s)) {
-      root.at("nodes").refuse("latencies of a colour class sum up to infinity");
+    if (std::isinf(op.accelerator_s) || std::isinf(op.cpu_s) || op.bytes >= 0x1p63) {
+      root.at("nodes").refuse("the sums of a colour class are too large for 64 bits");
     }
   }
   std::vector<std::set<OpId>> readers(all.nodes.size());

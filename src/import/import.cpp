@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "import/dnn_partitioning.h"
+#include "import/piper.h"
 
 namespace millrace::import {
 namespace {
@@ -36,7 +37,12 @@ Imported load(const std::filesystem::path& file, const Options& options) {
 Imported load_text(std::string_view text, const std::string& file, const Options&) {
   const JsonFile document(file, text);
   if (document.root().find("maxFPGAs")) return {read_dnn_partitioning(document), "dnn-partitioning", 1};
-  throw InvalidInput(fmt::format("{}: unknown kind of file; allowed: dnn-partitioning JSON", file));
+  if (document.root().find("maxDevices")) {
+    Graph graph = read_piper(document);
+    const std::int64_t batch = std::get<TensorParallelModel>(graph.carried()->extra).batch;
+    return {std::move(graph), "piper", batch};
+  }
+  throw InvalidInput(fmt::format("{}: unknown kind of file; allowed: dnn-partitioning JSON, Piper JSON", file));
 }
 
 }  // namespace millrace::import

@@ -126,6 +126,12 @@ double JsonValue::number() const {
   return value;
 }
 
+double JsonValue::bytes() const {
+  const double value = number();
+  if (value >= 0x1p63) expected("number of bytes, below 2^63");
+  return value;
+}
+
 std::int64_t JsonValue::integer(std::int64_t minimum, std::int64_t maximum) const {
   const std::string allowed = fmt::format("integer, {} to {}", minimum, maximum);
   if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {

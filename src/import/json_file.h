@@ -26,6 +26,7 @@ class JsonValue {
   std::vector<std::pair<std::string, JsonValue>> entries() const;
 
   double number() const;  ///< finite, at least 0
+  double bytes() const;   ///< a number below 2^63
   std::int64_t integer(std::int64_t minimum, std::int64_t maximum) const;
   bool flag() const;  ///< true, false, 1 or 0
   std::string text() const;

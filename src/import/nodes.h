@@ -45,7 +45,7 @@ std::string cycle_text(const Successors& successors, const std::vector<std::stri
 /// \throws InvalidInput  naming a cycle of the edges.
 void refuse_cycle(const JsonValue& edges, const Successors& successors, const NodeIndex& index);
 
-/// The smallest whole number of bytes that holds `bytes`. \throws InvalidInput  more than 63 bits.
+/// The smallest whole number of bytes that holds `bytes`. \pre below 2^63
 std::int64_t whole_bytes(double bytes);
 
 struct CostOperator {
