@@ -38,23 +38,36 @@ bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
 }
 
-void check_line(std::string_view line, bool tabs_allowed, const Where& begin) {
-  const auto at = [&](std::size_t column) { return Where{begin.source, begin.line, static_cast<int>(column) + 1}; };
+Where in_line(const Where& begin, std::size_t at) { return {begin.source, begin.line, static_cast<int>(at) + 1}; }
+
+void check_characters_of(std::string_view line, const Where& begin, std::string_view kind) {
   for (std::size_t i = 0; i < line.size();) {
     const std::size_t length = is_control(line[i]) ? 0 : utf8_length(line, i);
     if (length == 0) {
       const unsigned byte = static_cast<unsigned char>(line[i]);
-      refuse_at(at(i), fmt::format("byte 0x{:02x} is not text; a YAML file in UTF-8 is needed", byte));
+      refuse_at(in_line(begin, i), fmt::format("byte 0x{:02x} is not text; a {} in UTF-8 is needed", byte, kind));
     }
     i += length;
   }
-  const std::size_t content = line.find_first_not_of(" \t\r");
-  if (tabs_allowed || content == std::string_view::npos || line[content] == '#') return;
-  const std::size_t tab = line.substr(0, content).find('\t');
-  if (tab != std::string_view::npos) refuse_at(at(tab), "tab in the indentation; indent with spaces");
 }
 
-std::string_view next_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+void check_indentation(std::string_view line, const Where& begin) {
+  const std::size_t content = line.find_first_not_of(" \t\r");
+  if (content == std::string_view::npos || line[content] == '#') return;
+  const std::size_t tab = line.substr(0, content).find('\t');
+  if (tab != std::string_view::npos) refuse_at(in_line(begin, tab), "tab in the indentation; indent with spaces");
+}
+
+template <class Check>
+void each_line(std::string_view text, const std::shared_ptr<const Source>& source, Check check) {
+  Where where{source, 1, 1};
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    check(line, where);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    ++where.line;
+  }
+}
 
 // JSON is YAML in which indentation means nothing.
 bool opens_like_json(std::string_view text) {
@@ -87,13 +100,14 @@ bool closes_first_quote(std::string_view text) {
 
 void check_text(std::string_view text, const std::shared_ptr<const Source>& source) {
   const bool tabs_allowed = opens_like_json(text);
-  Where where{source, 1, 1};
-  while (!text.empty()) {
-    const std::string_view line = next_line(text);
-    check_line(line, tabs_allowed, where);
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++where.line;
-  }
+  each_line(text, source, [&](std::string_view line, const Where& begin) {
+    check_characters_of(line, begin, "YAML file");
+    if (!tabs_allowed) check_indentation(line, begin);
+  });
+}
+
+void check_characters(std::string_view text, const std::shared_ptr<const Source>& source, std::string_view kind) {
+  each_line(text, source, [&](std::string_view line, const Where& begin) { check_characters_of(line, begin, kind); });
 }
 
 }  // namespace millrace::config

@@ -11,6 +11,10 @@ namespace millrace::config {
 /// \throws InvalidInput  with place and reason: control characters, bytes that are not UTF-8, tabs in indentation.
 void check_text(std::string_view text, const std::shared_ptr<const Source>& source);
 
+/// Only that all is readable text in UTF-8, for files whose tabs mean something; `kind` names them: "PipeDream
+/// profile".
+void check_characters(std::string_view text, const std::shared_ptr<const Source>& source, std::string_view kind);
+
 /// True if the first quote in `text` has its closing one. The YAML library takes an end of file for a closing quote.
 bool closes_first_quote(std::string_view text);
 

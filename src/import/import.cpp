@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "import/dnn_partitioning.h"
+#include "import/pipedream.h"
 #include "import/piper.h"
 
 namespace millrace::import {
@@ -34,7 +35,8 @@ Imported load(const std::filesystem::path& file, const Options& options) {
   return load_text(read_file(file), file.string(), options);
 }
 
-Imported load_text(std::string_view text, const std::string& file, const Options&) {
+Imported load_text(std::string_view text, const std::string& file, const Options& options) {
+  if (is_pipedream(text)) return {read_pipedream(text, file, options.profile_batch), "pipedream", 1};
   const JsonFile document(file, text);
   if (document.root().find("maxFPGAs")) return {read_dnn_partitioning(document), "dnn-partitioning", 1};
   if (document.root().find("maxDevices")) {
