@@ -1,80 +1,150 @@
-// Work against speed, and the operator that cannot be split.
+// Bounds of the objectives that are not times, and the choice among all.
 #include "plan/bounds.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
+
+#include "graph/footprint.h"
+#include "plan/closed_form.h"
+#include "plan/published.h"
+#include "plan/time_bound.h"
 
 namespace millrace::plan {
 namespace {
 
-// Devices that differ, one of each kind, and how many there are of it.
-struct DeviceKind {
-  int device = 0;
-  int count = 0;
-};
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
-std::vector<DeviceKind> device_kinds(const cluster::Cluster& cluster) {
-  std::vector<DeviceKind> kinds;
-  for (int device = 0; device < cluster.size(); ++device) {
-    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const DeviceKind& kind) {
-      return cluster.device(kind.device) == cluster.device(device);
-    });
-    if (found == kinds.end()) {
-      kinds.push_back({device, 1});
-    } else {
-      ++found->count;
-    }
-  }
-  return kinds;
+double bytes_of(const Problem& problem, std::span<const TensorId> ids) {
+  Bytes bytes;
+  for (const TensorId id : ids) bytes += tensor_bytes(problem.graph->tensor(id), problem.sizes.real);
+  return static_cast<double>(bytes.value());
 }
 
-// Seconds of an iteration below which the devices cannot do all the work: every operator's rows, done as one large
-// micro-batch on the device that is best for it, shared out by the best speed that each device shows on any operator.
-double work_bound(const Problem& problem, const std::vector<DeviceKind>& kinds) {
-  std::vector<double> speed(kinds.size(), 0.0);
-  double work = 0;
-  for (OpId op = 0; op < problem.graph->size(); ++op) {
-    std::vector<double> times;
-    for (const DeviceKind& kind : kinds) {
-      times.push_back(problem.cost->op_time(op, problem.batch, kind.device).total().value());
-    }
-    const double fastest = *std::min_element(times.begin(), times.end());
-    work += fastest;
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-      speed[k] = std::max(speed[k], times[k] > 0 ? fastest / times[k] : 1.0);
-    }
-  }
-  double total_speed = 0;
-  for (std::size_t k = 0; k < kinds.size(); ++k) total_speed += speed[k] * kinds[k].count;
-  return work / total_speed;
+// Weights, gradients and optimizer state of what an operator owns, as plan::AnalyticBytes counts them.
+double state_bytes(const Problem& problem, std::span<const TensorId> parameters, std::span<const TensorId> buffers) {
+  double elements = 0;
+  for (const TensorId id : parameters) elements += static_cast<double>(parameter_elements(problem.graph->tensor(id)));
+  return 2 * (bytes_of(problem, parameters) + bytes_of(problem, buffers)) +
+         elements * static_cast<double>(problem.sizes.optimizer_per_parameter);
 }
 
-// Seconds for one pipeline's part of the batch of the longest operator, when no stage can have a second replica.
-double operator_bound(const Problem& problem, const std::vector<DeviceKind>& kinds) {
-  const bool replicas_off = problem.pipelines && problem.stages &&
-                            *problem.stages >= problem.devices_per_pipeline(*problem.pipelines);
-  if (!replicas_off) return 0;
-  const std::int64_t rows = problem.batch / *problem.pipelines;  // pipelines have equal shares or one has more
-  double longest = 0;
-  for (OpId op = 0; op < problem.graph->size(); ++op) {
-    double fastest = INFINITY;
-    for (const DeviceKind& kind : kinds) {
-      fastest = std::min(fastest, problem.cost->op_time(op, rows, kind.device).total().value());
-    }
-    longest = std::max(longest, fastest);
+// Bytes below which the fullest device cannot be.
+double least_peak(const Problem& problem, Judge judge) {
+  const Graph& graph = *problem.graph;
+  double largest = 0;
+  for (const Operator& op : graph.operators())
+    largest = std::max(largest, state_bytes(problem, op.parameters, op.buffers));
+  double all = state_bytes(problem, graph.parameters(), graph.buffers());
+  if (judge == Judge::closed_form && problem.recompute == Recompute::none) {
+    std::vector<OpId> ops(static_cast<std::size_t>(graph.size()));
+    std::iota(ops.begin(), ops.end(), 0);
+    const std::int64_t rows = (problem.batch + problem.micro_batches - 1) / problem.micro_batches;
+    const std::int64_t live = schedule_traits(problem.schedule).live(problem.micro_batches, 1);
+    all += static_cast<double>(live * rows) *
+           static_cast<double>(saved_bytes_per_sample(graph, ops, problem.sizes.real).value());
   }
-  return longest;
+  return std::max(largest, all / problem.cluster->size());
+}
+
+std::optional<Bound> memory_efficiency_bound(const Problem& problem, Judge judge) {
+  const Bound time = iteration_bound(problem, judge);
+  const double peak = least_peak(problem, judge);
+  if (time.value <= 0 || peak <= 0) return std::nullopt;
+  return Bound{static_cast<double>(problem.batch) / time.value / (peak / kGiB), time.source + "; least peak memory"};
+}
+
+// Parts of the graph that no tensor joins.
+int components(const Graph& graph) {
+  std::vector<OpId> leader(static_cast<std::size_t>(graph.size()));
+  std::iota(leader.begin(), leader.end(), 0);
+  const auto find = [&](OpId op) {
+    while (leader[static_cast<std::size_t>(op)] != op) {
+      OpId& above = leader[static_cast<std::size_t>(op)];
+      op = above = leader[static_cast<std::size_t>(above)];
+    }
+    return op;
+  };
+  int count = static_cast<int>(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    for (const TensorId input : graph.op(op).inputs) {
+      const OpId producer = graph.tensor(input).producer;
+      if (producer < 0) continue;
+      const OpId a = find(op), b = find(producer);
+      if (a == b) continue;
+      leader[static_cast<std::size_t>(a)] = b;
+      --count;
+    }
+  }
+  return count;
+}
+
+// In a connected graph each stage exchanges a tensor with another, all rows of it, and its gradient; parameters are
+// summed over all their owners by a ring. Linear in the number of stages but for its ends.
+Bound communication_bound(const Problem& problem) {
+  const Graph& graph = *problem.graph;
+  const double parameters = bytes_of(problem, graph.parameters()) + bytes_of(problem, graph.buffers());
+  double fewest_parameters = parameters, smallest = INFINITY;
+  for (const Operator& op : graph.operators()) {
+    fewest_parameters = std::min(fewest_parameters, bytes_of(problem, op.parameters) + bytes_of(problem, op.buffers));
+    for (const TensorId output : op.outputs) {
+      if (!graph.consumers(output).empty()) smallest = std::min(smallest, bytes_of(problem, {&output, 1}));
+    }
+  }
+  const int parts = components(graph), devices = problem.cluster->size();
+  const double tensor = std::isfinite(smallest) ? smallest * static_cast<double>(problem.batch) : 0.0;
+  const auto bytes = [&](int pipelines, int stages) {
+    if (stages == 1) return 2.0 * (devices - 1) * parameters;
+    return 2.0 * (pipelines - 1) * parameters + 2.0 * (devices - pipelines * stages) * fewest_parameters +
+           2.0 * std::max(0, stages - parts) * tensor;
+  };
+  double least = INFINITY;
+  const int first = problem.pipelines.value_or(1), last = problem.pipelines.value_or(devices);
+  for (int pipelines = first; pipelines <= last; ++pipelines) {
+    const auto most = static_cast<int>(std::min<std::int64_t>(devices / pipelines, graph.size()));
+    if (problem.stages) {
+      if (*problem.stages <= most) least = std::min(least, bytes(pipelines, *problem.stages));
+      continue;
+    }
+    for (const int stages : {1, std::min(2, most), std::clamp(parts, 1, std::max(1, most)), most}) {
+      if (stages >= 1) least = std::min(least, bytes(pipelines, stages));
+    }
+  }
+  return {std::isfinite(least) ? least : 0.0, "smallest tensors and parameters"};
 }
 
 }  // namespace
 
+std::optional<Bound> proven_bound(const Problem& problem, Judge judge) {
+  switch (problem.objective) {
+    case Objective::throughput:
+      return iteration_bound(problem, judge);
+    case Objective::bottleneck: {
+      Bound bound = steady_bound(problem);
+      bound.value /= static_cast<double>(problem.batch);
+      return bound;
+    }
+    case Objective::memory_efficiency:
+      return memory_efficiency_bound(problem, judge);
+    case Objective::communication:
+      return communication_bound(problem);
+    default:
+      return Bound{published_bound(problem), "relaxed formula of the planner"};
+  }
+}
+
+std::optional<double> optimality_gap(Objective objective, double value, double bound) {
+  const double over = objective == Objective::memory_efficiency ? bound - value : value - bound;
+  const double base = objective == Objective::memory_efficiency ? value : bound;
+  if (over == 0) return 0.0;
+  if (base <= 0 || !std::isfinite(over)) return std::nullopt;
+  return over / base;
+}
+
 std::optional<double> lower_bound(const Problem& problem) {
   if (problem.objective != Objective::throughput && problem.objective != Objective::bottleneck) return std::nullopt;
-  const std::vector<DeviceKind> kinds = device_kinds(*problem.cluster);
-  const double iteration = std::max(work_bound(problem, kinds), operator_bound(problem, kinds));
-  // No device does more than micro-batches × the bottleneck in an iteration.
-  return problem.objective == Objective::throughput ? iteration : iteration / static_cast<double>(problem.batch);
+  return proven_bound(problem)->value;
 }
 
 }  // namespace millrace::plan
