@@ -79,6 +79,12 @@ Experiment read_experiment(const ExperimentSource& source) {
   return experiment;
 }
 
+Experiment experiment_from_node(const Node& root, config::Problems& problems) {
+  Experiment experiment = read(root, problems);
+  experiment.effective = config::to_yaml(write(experiment));
+  return experiment;
+}
+
 Experiment experiment_from_text(const std::string& effective) {
   config::Problems problems;
   const Node root = config::load_text(effective, nullptr, problems);

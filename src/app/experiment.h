@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "config/node.h"
+#include "config/problems.h"
 #include "config/values.h"
 #include "dataset/order.h"
 #include "runtime/train_options.h"
@@ -64,6 +65,9 @@ struct ExperimentSource {
 
 /// \throws InvalidInput  with every error of the file and of the assignments, one a line.
 Experiment read_experiment(const ExperimentSource& source);
+
+/// The same from a document, such as a row of a bench list. \throws InvalidInput  also what `problems` held before.
+Experiment experiment_from_node(const config::Node& root, config::Problems& problems);
 
 /// The same from the effective text of another rank's experiment.
 Experiment experiment_from_text(const std::string& effective);

@@ -97,6 +97,11 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
           share.threads};
 }
 
+Session planning_session(Experiment experiment, int ranks) {
+  Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
+  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks), 1};
+}
+
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
   Experiment& experiment = session.experiment;
   world.on_root_then_all([&] {

@@ -25,6 +25,9 @@ struct Session {
 /// \throws InvalidInput  (as SharedError) all that is wrong with the file.
 Session open_session(const Arguments& arguments, const comm::World& world, int ranks);
 
+/// The same for planning in this process alone, where there is no MPI.
+Session planning_session(Experiment experiment, int ranks);
+
 /// Opens the data and holds it against the graph and the batch; checked on rank 0 first, so that all end with one
 /// message. Settles train.iterations where epochs were given.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
