@@ -8,7 +8,7 @@
 
 namespace millrace::app {
 
-enum class Format : std::uint8_t { table, json };
+enum class Format : std::uint8_t { table, json, csv };
 
 /// What the user typed, checked for form only. Fields that a command does not take keep their defaults.
 struct Arguments {
@@ -34,6 +34,8 @@ struct Arguments {
   std::string data_format;  ///< data: idx, cifar10 or text; empty: told by content
   std::string name;         ///< data: the set's name
   double timeout_s = 10;    ///< doctor
+  std::string data;         ///< bench: the list; empty: the standard one
+  std::string workloads;    ///< bench: folder of the files that the list names; empty: the environment says
 };
 
 /// Parses, answering --help and --version on `standard output` when `speak` is set (rank 0).

@@ -15,22 +15,30 @@
 namespace millrace::app {
 namespace {
 
-Format format_of(const std::string& word) {
-  static const std::vector<std::string> kWords{"table", "json"};
-  const auto found = std::find(kWords.begin(), kWords.end(), word);
-  if (found == kWords.end()) throw InvalidInput(unknown_name("--format", word, kWords));
-  return static_cast<Format>(found - kWords.begin());
+// `words` starts with the words of Format, in its order.
+Format format_of(const std::string& word, const std::vector<std::string>& words) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) throw InvalidInput(unknown_name("--format", word, words));
+  return static_cast<Format>(found - words.begin());
+}
+
+void add_format(CLI::App& command, Arguments& arguments, std::vector<std::string> words) {
+  const std::string names = join(words, "|");
+  command
+      .add_option_function<std::string>(
+          "--format",
+          [&arguments, words = std::move(words)](const std::string& word) {
+            arguments.format = format_of(word, words);
+          },
+          "how results are printed; json is one document on standard output")
+      ->type_name(names);
 }
 
 void add_common(CLI::App& command, Arguments& arguments) {
   command.add_option("--set", arguments.sets, "change a setting: path.to.key=VALUE, read as YAML; repeatable")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  command
-      .add_option_function<std::string>(
-          "--format", [&](const std::string& word) { arguments.format = format_of(word); },
-          "table or json (one document on standard output)")
-      ->type_name("table|json");
+  add_format(command, arguments, {"table", "json"});
   command.add_option("--plugin", arguments.plugins, "partitioners and schedules from outside the tree; repeatable")
       ->type_name("LIB.so")
       ->allow_extra_args(false);
@@ -46,8 +54,7 @@ void add_experiment(CLI::App& command, Arguments& arguments) {
   add_common(command, arguments);
 }
 
-void add_planning(CLI::App& command, Arguments& arguments) {
-  command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
+void add_time_limit(CLI::App& command, Arguments& arguments) {
   command
       .add_option_function<std::string>(
           "--time-limit",
@@ -60,6 +67,11 @@ void add_planning(CLI::App& command, Arguments& arguments) {
           },
           "for each partitioner, instead of its own limit: 10s")
       ->type_name("TIME");
+}
+
+void add_planning(CLI::App& command, Arguments& arguments) {
+  command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
+  add_time_limit(command, arguments);
   command.add_option("--top", arguments.top, "plans to show")->type_name("K")->check(CLI::PositiveNumber);
 }
 
@@ -150,6 +162,15 @@ void define(CLI::App& app, Arguments& arguments) {
       ->check(CLI::PositiveNumber);
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
   data->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
+
+  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner");
+  bench->add_option("benchmark", arguments.files, "planner")->required()->expected(1)->type_name("NAME");
+  bench->add_option("--data", arguments.data, "another list of workloads")->type_name("LIST.yaml");
+  bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
+      ->type_name("DIR");
+  add_time_limit(*bench, arguments);
+  add_format(*bench, arguments, {"table", "json", "csv"});
+  bench->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
 
   add_common(*app.add_subcommand("models", "the built-in networks and their options"), arguments);
   add_common(*app.add_subcommand("partitioners", "the partitioners and their options"), arguments);

@@ -35,6 +35,7 @@ constexpr Command kCommands[]{
     {"models", millrace::app::list_models},
     {"partitioners", millrace::app::list_partitioners},
     {"schedules", millrace::app::list_schedules},
+    {"bench", millrace::app::bench},
     {"doctor", millrace::app::doctor},
 };
 

@@ -1,0 +1,28 @@
+// The list that `millrace bench planner` runs: experiments in short form, with the partitioners to compare on each and
+// what others reached.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/node.h"
+
+namespace millrace::app {
+
+/// One workload and one partitioner.
+struct BenchCase {
+  std::string workload;
+  std::string partitioner;
+  config::Node experiment;          ///< a whole experiment, `plan.partitioner` set
+  std::optional<double> published;  ///< in the unit of the objective
+  std::string absent;               ///< the file that the workload needs and that is not there; empty: all is there
+};
+
+/// Reads `bench: planner` with its `rows:`. Files of models are looked up in `workloads` first.
+/// \throws InvalidInput  all that is wrong with the list's own keys; the experiments are checked when they are read.
+std::vector<BenchCase> read_bench_list(const std::filesystem::path& file, const std::filesystem::path& workloads);
+
+}  // namespace millrace::app
