@@ -117,7 +117,10 @@ OperandShapes Graph::shapes(OpId id) const {
   shapes.inputs.reserve(node.inputs.size());
   shapes.outputs.reserve(node.outputs.size());
   shapes.parameters.reserve(node.parameters.size());
-  for (const TensorId input : node.inputs) shapes.inputs.push_back(tensor(input).shape);
+  for (const TensorId input : node.inputs) {
+    const TensorShape& shape = tensor(input).shape;
+    shapes.inputs.push_back(node.schema->explicit_figures ? shape : as_reals(shape));
+  }
   for (const TensorId output : node.outputs) shapes.outputs.push_back(tensor(output).shape);
   for (const TensorId parameter : node.parameters) shapes.parameters.push_back(tensor(parameter).shape.dims);
   return shapes;

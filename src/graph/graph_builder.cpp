@@ -159,7 +159,12 @@ std::vector<TensorShape> GraphBuilder::check_inputs(const OpSpec& spec, const Op
       throw InvalidInput(
           fmt::format("input {}: found indices '{}' that are no label, allowed: a label", i, tensor.name));
     }
-    shapes.push_back(tensor.shape);
+    const std::int64_t bytes = tensor.shape.element == ElementType::byte ? tensor.shape.elements_per_sample() : 4;
+    if (bytes == 0 || bytes % 4 != 0) {
+      throw InvalidInput(
+          fmt::format("input {}: found {} bytes of '{}', allowed: 4-byte reals, at least one", i, bytes, tensor.name));
+    }
+    shapes.push_back(as_reals(tensor.shape));
   }
   return shapes;
 }

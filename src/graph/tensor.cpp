@@ -14,4 +14,10 @@ std::int64_t element_count(const Dims& dims) {
 
 std::string format(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
+TensorShape as_reals(TensorShape shape) {
+  constexpr std::int64_t kRealBytes = 4;
+  if (shape.element != ElementType::byte) return shape;
+  return {.dims = {shape.elements_per_sample() / kRealBytes}, .element = ElementType::real, .batched = shape.batched};
+}
+
 }  // namespace millrace

@@ -42,6 +42,10 @@ struct TensorShape {
   bool operator==(const TensorShape&) const = default;
 };
 
+/// The shape as operators with shape rules read it: an output of which only the bytes are known (kind `cost`) is a flat
+/// vector of 4-byte reals. \pre its bytes are a multiple of 4.
+TensorShape as_reals(TensorShape shape);
+
 /// How a parameter or buffer starts. Values are functions of (seed, tensor name, index) alone.
 struct Initializer {
   enum class Kind : std::uint8_t { zeros, ones, normal, uniform };

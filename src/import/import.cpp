@@ -9,11 +9,18 @@
 
 #include "base/errors.h"
 #include "import/dnn_partitioning.h"
+#include "import/graph_file.h"
+#include "import/json_file.h"
+#include "import/json_place.h"
 #include "import/pipedream.h"
 #include "import/piper.h"
 
 namespace millrace::import {
 namespace {
+
+constexpr std::string_view kUnknownKind =
+    "a file of unknown kind; allowed: a millrace graph (key 'millrace_graph'), PipeDream profile (lines 'node -- …'), "
+    "dnn-partitioning JSON (key 'maxFPGAs'), Piper JSON (key 'maxDevices')";
 
 std::string read_file(const std::filesystem::path& file) {
   std::error_code fault;
@@ -29,22 +36,46 @@ std::string read_file(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
+Imported load_foreign_json(std::string_view text, const std::string& file) {
+  const JsonFile document(file, text);
+  const JsonValue root = document.root();
+  if (root.find("maxFPGAs") || root.find("maxSizePerFPGA")) {
+    return {read_dnn_partitioning(document), "dnn-partitioning", 1};
+  }
+  if (root.find("maxDevices") || root.find("mbsInBatch")) {
+    Graph graph = read_piper(document);
+    const std::int64_t batch = std::get<TensorParallelModel>(graph.carried()->extra).batch;
+    return {std::move(graph), "piper", batch};
+  }
+  root.refuse(kUnknownKind);
+}
+
+Imported load_graph(std::string_view text, const std::string& file) {
+  GraphFile read = read_graph_file(text, file);
+  return {std::move(read.graph), "millrace graph", read.batch};
+}
+
 }  // namespace
 
 Imported load(const std::filesystem::path& file, const Options& options) {
+  if (file.extension() == ".onnx") {
+    throw InvalidInput(
+        fmt::format("{}: ONNX is not built in yet; allowed: a millrace graph (YAML or JSON), PipeDream "
+                    "graph.txt, dnn-partitioning or Piper JSON",
+                    file.string()));
+  }
   return load_text(read_file(file), file.string(), options);
 }
 
 Imported load_text(std::string_view text, const std::string& file, const Options& options) {
   if (is_pipedream(text)) return {read_pipedream(text, file, options.profile_batch), "pipedream", 1};
-  const JsonFile document(file, text);
-  if (document.root().find("maxFPGAs")) return {read_dnn_partitioning(document), "dnn-partitioning", 1};
-  if (document.root().find("maxDevices")) {
-    Graph graph = read_piper(document);
-    const std::int64_t batch = std::get<TensorParallelModel>(graph.carried()->extra).batch;
-    return {std::move(graph), "piper", batch};
+  if (options.profile_batch) {
+    throw InvalidInput(fmt::format("{}: profile_batch is for PipeDream profiles; this is none", file));
   }
-  throw InvalidInput(fmt::format("{}: unknown kind of file; allowed: dnn-partitioning JSON, Piper JSON", file));
+  // The key that every graph file has is looked for as text: a large file is not parsed twice to know its kind.
+  if (text.find("millrace_graph") != std::string_view::npos) return load_graph(text, file);
+  if (opens_like_json(text)) return load_foreign_json(text, file);
+  throw InvalidInput(fmt::format("{}: {}", file, kUnknownKind));
 }
 
 }  // namespace millrace::import

@@ -37,17 +37,6 @@ class Checks {
   std::vector<std::unordered_set<std::string>> keys_;
 };
 
-// The library's words without its own prefix, position and quotation of bytes that may be no text.
-std::string reason_of(const json::exception& error) {
-  std::string reason = error.what();
-  if (const auto prefix = reason.find("] "); prefix != std::string::npos) reason.erase(0, prefix + 2);
-  if (const auto place = reason.find(": "); reason.starts_with("parse error") && place != std::string::npos) {
-    reason.erase(0, place + 2);
-  }
-  reason.erase(std::min(reason.find("; last read"), reason.size()));
-  return reason;
-}
-
 std::string found(const json& value) {
   if (value.is_object()) return "a map";
   if (value.is_array()) return "a list";
@@ -68,9 +57,9 @@ JsonFile::JsonFile(std::string file_name, std::string_view file_text)
     *document = json::parse(text.begin(), text.end(), std::ref(checks));
   } catch (const json::parse_error& error) {
     const auto [line, column] = line_and_column(text, error.byte > 0 ? error.byte - 1 : 0);
-    throw InvalidInput(fmt::format("{}:{}:{}: not JSON: {}", name, line, column, reason_of(error)));
+    throw InvalidInput(fmt::format("{}:{}:{}: not JSON: {}", name, line, column, reason_of(error.what())));
   } catch (const json::exception& error) {
-    throw InvalidInput(fmt::format("{}: {}", name, reason_of(error)));
+    throw InvalidInput(fmt::format("{}: {}", name, reason_of(error.what())));
   } catch (const InvalidInput& error) {
     throw InvalidInput(fmt::format("{}: {}", name, error.what()));
   }

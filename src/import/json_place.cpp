@@ -126,4 +126,18 @@ std::pair<int, int> line_and_column(std::string_view text, std::size_t at) {
   return {static_cast<int>(line), static_cast<int>(before.size() - line_start) + 1};
 }
 
+bool opens_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+std::string reason_of(std::string_view what) {
+  const auto drop_to = [&](std::string_view mark) {
+    if (const auto at = what.find(mark); at != std::string_view::npos) what.remove_prefix(at + mark.size());
+  };
+  drop_to("] ");
+  if (what.starts_with("parse error")) drop_to(": ");
+  return std::string(what.substr(0, what.find("; last read")));
+}
+
 }  // namespace millrace::import

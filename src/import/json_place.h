@@ -25,4 +25,11 @@ int line_of(std::string_view text, const JsonPath& path);
 /// Line and column, from 1, of the byte at `at`.
 std::pair<int, int> line_and_column(std::string_view text, std::size_t at);
 
+/// Whether the first character that is no space is '{' or '['.
+bool opens_like_json(std::string_view text);
+
+/// What the JSON library says of a fault, without its prefix, its position and its quotation of bytes that may be no
+/// text.
+std::string reason_of(std::string_view what);
+
 }  // namespace millrace::import

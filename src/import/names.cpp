@@ -34,6 +34,8 @@ std::vector<std::string> operator_names(const std::vector<NodeName>& nodes) {
   return names;
 }
 
+bool is_valid_name(const std::string& name) { return !name.empty() && valid(name) == name; }
+
 std::string graph_name(const std::string& file) {
   const std::string stem = valid(std::filesystem::path(file).stem().string());
   return stem.empty() ? "graph" : stem;

@@ -16,6 +16,9 @@ struct NodeName {
 /// name. White space, '*', '?' and control characters become '_'.
 std::vector<std::string> operator_names(const std::vector<NodeName>& nodes);
 
+/// Not empty, without white space, '*', '?' and control characters.
+bool is_valid_name(const std::string& name);
+
 /// The name of a graph that was read from this file: its last part without ending, made valid.
 std::string graph_name(const std::string& file);
 

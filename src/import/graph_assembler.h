@@ -1,0 +1,55 @@
+// Turns the operators of a graph file into a graph, one node after the other, noting every fault with its place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "config/node.h"
+#include "config/problems.h"
+#include "config/reader.h"
+#include "graph/graph_builder.h"
+
+namespace millrace::import {
+
+class GraphAssembler {
+ public:
+  /// \param micro_batch  samples that the figures of cost operators are for.
+  GraphAssembler(std::string name, std::int64_t micro_batch, config::Problems& problems);
+
+  /// An element of `inputs` or `labels`.
+  void add_data(const config::Field& field, Role role);
+  /// The next element of `operators`.
+  /// \throws InvalidInput  the problems so far, once there are very many.
+  void add_operator(const config::Node& node);
+
+  std::size_t operators() const { return index_; }  ///< that were given
+
+  /// \throws InvalidInput  with all problems, unless there is none.
+  Graph finish();
+
+ private:
+  class Op;  // an element of `operators` under reading
+  struct Unresolved {
+    config::Where where;
+    std::string path;
+    std::string name;
+  };
+
+  TensorId find(const std::string& name) const;
+  bool add_cost(const Op& op, std::vector<TensorId> inputs);
+  bool add_kind(const Op& op, std::vector<TensorId> inputs);
+  bool read_inputs(const Op& op, std::vector<TensorId>& inputs);
+  void tell_unresolved();
+
+  GraphBuilder builder_;
+  std::int64_t micro_batch_;
+  config::Problems& problems_;
+  std::size_t index_ = 0;                    // of the operator
+  std::vector<std::string> names_;           // of inputs, labels and operators that were added
+  std::unordered_set<std::string> refused_;  // operators with problems: what reads them is not told again
+  std::vector<Unresolved> unresolved_;
+};
+
+}  // namespace millrace::import
