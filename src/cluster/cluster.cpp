@@ -1,7 +1,6 @@
 // Which link two devices share.
 #include "cluster/cluster.h"
 
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,24 +17,35 @@ Cluster::Cluster(std::string name, Kind kind, std::vector<Device> devices, std::
       devices_(std::move(devices)),
       node_of_(std::move(node_of)),
       nodes_(std::move(nodes)),
-      network_(network) {
+      network_(std::move(network)) {
   if (devices_.empty()) throw InvalidInput(fmt::format("cluster '{}' has no devices", name_));
   if (node_of_.size() != devices_.size()) {
-    throw InvalidInput(fmt::format("cluster '{}' has {} devices, but a node for {} of them", name_, devices_.size(),
-                                   node_of_.size()));
+    throw InvalidInput(
+        fmt::format("cluster '{}' has {} devices, but a node for {} of them", name_, devices_.size(), node_of_.size()));
   }
   for (const int node : node_of_) {
     if (node < 0 || node >= static_cast<int>(nodes_.size())) {
-      throw InvalidInput(fmt::format("cluster '{}' has a device on node {}; it has {} nodes", name_, node,
-                                     nodes_.size()));
+      throw InvalidInput(
+          fmt::format("cluster '{}' has a device on node {}; it has {} nodes", name_, node, nodes_.size()));
     }
+  }
+  int inner = 1;
+  for (const Tier& tier : network_.tiers) {
+    if (tier.nodes <= inner || tier.nodes % inner != 0) {
+      throw InvalidInput(fmt::format("cluster '{}' has groups of {} nodes that do not divide into groups of {}", name_,
+                                     tier.nodes, inner));
+    }
+    inner = tier.nodes;
   }
 }
 
 Link Cluster::link(int a, int b) const {
-  if (a == b) return {BytesPerSecond(std::numeric_limits<double>::infinity()), Seconds{}};
-  const int node = node_of(a);
-  if (node == node_of(b)) return nodes_[static_cast<std::size_t>(node)].link;
+  if (a == b) return {kUnlimited, Seconds{}};
+  const int node = node_of(a), other = node_of(b);
+  if (node == other) return nodes_[static_cast<std::size_t>(node)].link;
+  for (const Tier& tier : network_.tiers) {
+    if (node / tier.nodes == other / tier.nodes) return tier.link;
+  }
   return {network_.link.bandwidth / network_.oversubscription, network_.link.latency};
 }
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "cluster/device.h"
 
 namespace millrace::cluster {
+
+inline constexpr BytesPerSecond kUnlimited{std::numeric_limits<double>::infinity()};
 
 /// A message of n bytes takes latency + n / bandwidth. Infinite bandwidth: unlimited.
 struct Link {
@@ -26,10 +29,19 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
+/// Nodes that share a faster network than all do, such as a rack: nodes [0, n), [n, 2n), … of the cluster.
+struct Tier {
+  int nodes = 1;  ///< of each group
+  Link link{};    ///< between its nodes
+
+  bool operator==(const Tier&) const = default;
+};
+
 /// Between nodes; each node has one port of this bandwidth.
 struct Network {
   Link link{};
   double oversubscription = 1.0;  ///< 2: half of the bandwidth is left when all nodes talk
+  std::vector<Tier> tiers{};      ///< smallest groups first; none: all nodes share `link` alike
 
   bool operator==(const Network&) const = default;
 };
@@ -43,7 +55,8 @@ enum class Kind : std::uint8_t {
 class Cluster {
  public:
   /// `node_of` gives the node of each device.
-  /// \throws InvalidInput  no devices, lists of different lengths, or a node that does not exist.
+  /// \throws InvalidInput  no devices, lists of different lengths, a node that does not exist, or tiers that do not
+  /// contain each other.
   Cluster(std::string name, Kind kind, std::vector<Device> devices, std::vector<int> node_of, std::vector<Node> nodes,
           Network network, bool emulated = false);
 
@@ -58,7 +71,8 @@ class Cluster {
   int node_of(int device) const { return node_of_[static_cast<std::size_t>(device)]; }
   const Network& network() const { return network_; }
 
-  /// The link that two devices share; oversubscription is taken off. A device with itself: unlimited, no latency.
+  /// The link that two devices share: that of their node, else of the smallest tier that holds both nodes, else the
+  /// network's with oversubscription taken off. A device with itself: unlimited, no latency.
   Link link(int a, int b) const;
 
   bool operator==(const Cluster&) const = default;
