@@ -198,7 +198,7 @@ class Evaluation {
       report_.objective_value = value_of(problem_.objective, report_);
       report_.bound = lower_bound(problem_);
     }
-    if (report_.bound && *report_.bound > 0) {
+    if (report_.objective_value && report_.bound && *report_.bound > 0) {
       report_.optimality_gap = (*report_.objective_value - *report_.bound) / *report_.bound;
     }
   }
@@ -206,7 +206,7 @@ class Evaluation {
   // The published planner's own rules decide, its own memory formula included.
   void judge_published() {
     const Judgement judgement = plan::judge(plan_, problem_);
-    report_.objective_value = judgement.value;
+    if (std::isfinite(judgement.value)) report_.objective_value = judgement.value;  // else why_not tells the rule
     report_.feasible = judgement.why_not.empty();
     report_.why_not = judgement.why_not;
     report_.bottleneck_s = judgement.bottleneck;
