@@ -2,8 +2,8 @@
 #include "import/import.h"
 
 #include <fstream>
-#include <sstream>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,10 +30,15 @@ std::string read_file(const std::filesystem::path& file) {
     throw InvalidInput(fmt::format("{}: is a folder; a graph file is needed", file.string()));
   }
   std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || stream.bad()) throw InvalidInput(fmt::format("{}: cannot be read", file.string()));
-  return std::move(text).str();
+  std::string text;
+  const auto size = std::filesystem::file_size(file, fault);  // of a pipe unknown
+  if (!fault) text.reserve(static_cast<std::size_t>(size));
+  std::vector<char> chunk(std::size_t{1} << 20);
+  while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad() || !stream.eof()) throw InvalidInput(fmt::format("{}: cannot be read", file.string()));
+  return text;
 }
 
 Imported load_foreign_json(std::string_view text, const std::string& file) {
@@ -68,13 +73,14 @@ Imported load(const std::filesystem::path& file, const Options& options) {
 }
 
 Imported load_text(std::string_view text, const std::string& file, const Options& options) {
-  if (is_pipedream(text)) return {read_pipedream(text, file, options.profile_batch), "pipedream", 1};
+  const bool is_json = opens_like_json(text);
+  if (!is_json && is_pipedream(text)) return {read_pipedream(text, file, options.profile_batch), "pipedream", 1};
   if (options.profile_batch) {
     throw InvalidInput(fmt::format("{}: profile_batch is for PipeDream profiles; this is none", file));
   }
   // The key that every graph file has is looked for as text: a large file is not parsed twice to know its kind.
   if (text.find("millrace_graph") != std::string_view::npos) return load_graph(text, file);
-  if (opens_like_json(text)) return load_foreign_json(text, file);
+  if (is_json) return load_foreign_json(text, file);
   throw InvalidInput(fmt::format("{}: {}", file, kUnknownKind));
 }
 
