@@ -34,6 +34,8 @@ struct Arguments {
   std::string data_format;  ///< data: idx, cifar10 or text; empty: told by content
   std::string name;         ///< data: the set's name
   double timeout_s = 10;    ///< doctor
+  bool summary = false;                 ///< import: what the graph is, beside writing it
+  std::optional<double> profile_batch;  ///< import: samples of the mini-batch that a PipeDream profile measured
   std::string data;         ///< bench: the list; empty: the standard one
   std::string workloads;    ///< bench: folder of the files that the list names; empty: the environment says
 };

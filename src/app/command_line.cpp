@@ -163,6 +163,20 @@ void define(CLI::App& app, Arguments& arguments) {
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
   data->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
 
+  CLI::App* import = app.add_subcommand("import", "a graph of another tool in, a millrace graph file out");
+  import->add_option("graph", arguments.files, "PipeDream profile, dnn-partitioning or Piper JSON, millrace graph file")
+      ->required()
+      ->expected(1)
+      ->type_name("FILE");
+  import->add_option("-o,--output", arguments.output, "the graph file: YAML, or JSON by its name")->type_name("G.yaml");
+  import->add_flag("--summary", arguments.summary, "print what the graph is; the default without -o");
+  import->add_option("--profile-batch", arguments.profile_batch, "samples of a PipeDream profile's mini-batch")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  import->add_flag("--overwrite", arguments.overwrite, "replace an existing graph file");
+  add_format(*import, arguments, {"table", "json"});
+  import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
+
   CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner");
   bench->add_option("benchmark", arguments.files, "planner")->required()->expected(1)->type_name("NAME");
   bench->add_option("--data", arguments.data, "another list of workloads")->type_name("LIST.yaml");
