@@ -18,7 +18,8 @@ config::OneOf tail_words() {
 
 }  // namespace
 
-DataSection read_data(const config::Field& field) {
+DataSection read_data(const config::Field& field, bool model_has_batch) {
+  if (!field && model_has_batch) return {};
   config::Reader reader(field);
   DataSection data;
   const config::Field source = reader.field("source");

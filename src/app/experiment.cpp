@@ -33,7 +33,7 @@ Node write(const Experiment& experiment) {
   node.add("name", Node::quote(experiment.name));
   node.add("seed", Node::plain(std::to_string(experiment.seed)));
   node.add("model", write_model(experiment.model));
-  node.add("data", write_data(experiment.data));
+  if (experiment.data.batch > 0) node.add("data", write_data(experiment.data));
   node.add("cluster", Node::quote("local"));
   node.add("costs", Node::quote("analytic"));
   node.add("plan", write_plan(experiment.plan));
@@ -53,7 +53,7 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.seed = static_cast<std::uint64_t>(reader.get("seed", config::Integer{0}, 1));
     experiment.train.seed = experiment.seed;
     experiment.model = read_model(reader.field("model"));
-    experiment.data = read_data(reader.field("data"));
+    experiment.data = read_data(reader.field("data"), experiment.model.file.has_value());
     reader.get("cluster", config::OneOf{{"local"}}, "local");
     reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
     experiment.plan = read_plan(reader.field("plan"));
@@ -75,13 +75,13 @@ Experiment read_experiment(const ExperimentSource& source) {
     const std::filesystem::path file = std::filesystem::path(experiment.output).filename();
     experiment.output = (std::filesystem::path(*source.output_folder) / file).string();
   }
-  experiment.effective = config::to_yaml(write(experiment));
+  experiment.effective = effective_text(experiment);
   return experiment;
 }
 
 Experiment experiment_from_node(const Node& root, config::Problems& problems) {
   Experiment experiment = read(root, problems);
-  experiment.effective = config::to_yaml(write(experiment));
+  experiment.effective = effective_text(experiment);
   return experiment;
 }
 
@@ -92,5 +92,7 @@ Experiment experiment_from_text(const std::string& effective) {
   experiment.effective = effective;
   return experiment;
 }
+
+std::string effective_text(const Experiment& experiment) { return config::to_yaml(write(experiment)); }
 
 }  // namespace millrace::app

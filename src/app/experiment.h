@@ -22,9 +22,15 @@ struct Choice {
   config::Values options;
 };
 
+struct ModelSection {
+  std::string name;  ///< of the registry, or that of the file without its ending
+  config::Values options;
+  std::optional<std::filesystem::path> file;  ///< the graph's own file, of any kind that `import` reads
+};
+
 struct DataSection {
   std::optional<std::filesystem::path> file;  ///< absent: synthetic
-  std::int64_t batch = 0;                     ///< samples of an iteration
+  std::int64_t batch = 0;                     ///< samples of an iteration; 0: that of the model's file
   dataset::Tail tail = dataset::Tail::drop;
 };
 
@@ -47,7 +53,7 @@ struct PlanSection {
 struct Experiment {
   std::string name;
   std::uint64_t seed = 1;
-  Choice model;
+  ModelSection model;
   DataSection data;
   PlanSection plan;
   runtime::TrainOptions train;
@@ -71,5 +77,8 @@ Experiment experiment_from_node(const config::Node& root, config::Problems& prob
 
 /// The same from the effective text of another rank's experiment.
 Experiment experiment_from_text(const std::string& effective);
+
+/// What `effective` is for the settings as they are now.
+std::string effective_text(const Experiment& experiment);
 
 }  // namespace millrace::app

@@ -21,10 +21,11 @@ struct NamedOptions {
 Choice read_choice(const config::Field& field, const std::string& what, const std::vector<NamedOptions>& rows);
 config::Node write_choice(const Choice& choice);
 
-Choice read_model(const config::Field& field);
-config::Node write_model(const Choice& model);
+ModelSection read_model(const config::Field& field);
+config::Node write_model(const ModelSection& model);
 
-DataSection read_data(const config::Field& field);
+/// \param model_has_batch  whether the section may be missing, since the model's file says how large a batch is.
+DataSection read_data(const config::Field& field, bool model_has_batch);
 config::Node write_data(const DataSection& data);
 
 PlanSection read_plan(const config::Field& field);

@@ -11,6 +11,7 @@
 #include "dataset/hdf5_source.h"
 #include "dataset/synthetic_source.h"
 #include "graph/data_range.h"
+#include "import/import.h"
 #include "models/registry.h"
 
 namespace millrace::app {
@@ -58,6 +59,24 @@ std::unique_ptr<dataset::Source> open_source(const Experiment& experiment, const
   return std::make_unique<dataset::SyntheticSource>(experiment.seed, format);
 }
 
+// One of the reasons why a graph is planned and simulated only.
+void require_trainable(const Experiment& experiment, const Graph& graph) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidInput(fmt::format("model {}: {}; it can be planned and simulated, not trained", experiment.model.name,
+                                   why));
+  };
+  for (const Operator& op : graph.operators()) {
+    if (!op.schema->has_kernels) {
+      refuse(fmt::format("operator '{}' is of kind {}, which has no kernels", op.name, op.schema->name));
+    }
+  }
+  if (graph.loss() < 0) refuse("it has no loss");
+  if (graph.inputs().size() != 1 || graph.labels().size() != 1) {
+    refuse(fmt::format("it reads {} inputs and {} labels, training feeds one of each", graph.inputs().size(),
+                       graph.labels().size()));
+  }
+}
+
 void check_source(const Experiment& experiment, const Graph& graph, const dataset::Source& source) {
   const dataset::SampleFormat& format = source.format();
   const Tensor& input = graph.tensor(graph.inputs().front());
@@ -80,16 +99,31 @@ void check_source(const Experiment& experiment, const Graph& graph, const datase
 
 }  // namespace
 
+Graph load_graph(Experiment& experiment) {
+  const ModelSection& model = experiment.model;
+  if (!model.file) return models::by_name(model.name).make(model.options);
+  import::Options options;
+  if (model.options.has("profile_batch")) {
+    options.profile_batch = static_cast<double>(model.options.integer("profile_batch"));
+  }
+  import::Imported imported = import::load(*model.file, options);
+  if (experiment.data.batch == 0) {
+    experiment.data.batch = imported.batch;
+    experiment.effective = effective_text(experiment);
+  }
+  return std::move(imported.graph);
+}
+
 Session open_session(const Arguments& arguments, const comm::World& world, int ranks) {
   const std::string effective = world.on_root_then_all([&] {
     ExperimentSource source{arguments.files.front(), arguments.sets, {}};
     if (arguments.command == "run") source.output_folder = arguments.output;
-    const Experiment experiment = read_experiment(source);
-    models::by_name(experiment.model.name).make(experiment.model.options);
+    Experiment experiment = read_experiment(source);
+    load_graph(experiment);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
-  Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
+  Graph graph = load_graph(experiment);
   const Share share = share_here(world, ranks);
   std::vector<std::string> hosts;
   if (ranks == world.size()) hosts = world.gather_to_all(world.host());
@@ -98,13 +132,14 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 }
 
 Session planning_session(Experiment experiment, int ranks) {
-  Graph graph = models::by_name(experiment.model.name).make(experiment.model.options);
+  Graph graph = load_graph(experiment);
   return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks), 1};
 }
 
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
   Experiment& experiment = session.experiment;
   world.on_root_then_all([&] {
+    require_trainable(experiment, session.graph);
     check_source(experiment, session.graph, *open_source(experiment, session.graph));
     return std::string();
   });

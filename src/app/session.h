@@ -28,8 +28,13 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 /// The same for planning in this process alone, where there is no MPI.
 Session planning_session(Experiment experiment, int ranks);
 
+/// The graph that the model section names. data.batch, where it is not given, becomes that of the model's file.
+/// \throws InvalidInput  what is wrong with the file.
+Graph load_graph(Experiment& experiment);
+
 /// Opens the data and holds it against the graph and the batch; checked on rank 0 first, so that all end with one
 /// message. Settles train.iterations where epochs were given.
+/// \throws InvalidInput  also when the graph cannot be trained: an operator without kernels, no loss.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
 
 /// "fp32" or "fp64".
