@@ -1,9 +1,10 @@
-// Kahn's algorithm with three priorities, each O((V + E) log V).
+// Kahn's algorithm with three priorities: a stack for depth-first, else a heap, O((V + E) log V).
 #include "partitioners/common/topological_order.h"
 
 #include <algorithm>
-#include <set>
-#include <span>
+#include <functional>
+#include <optional>
+#include <queue>
 #include <utility>
 
 #include "graph/footprint.h"
@@ -11,27 +12,14 @@
 namespace millrace::partitioners {
 namespace {
 
-// Operators that read an output of `op`, distinct, ascending.
-std::vector<OpId> successors(const Graph& graph, OpId op) {
-  std::vector<OpId> readers;
-  for (const TensorId output : graph.op(op).outputs) {
-    const auto consumers = graph.consumers(output);
-    readers.insert(readers.end(), consumers.begin(), consumers.end());
-  }
-  std::sort(readers.begin(), readers.end());
-  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-  return readers;
-}
-
-std::vector<int> predecessor_counts(const Graph& graph) {
-  std::vector<int> counts(static_cast<std::size_t>(graph.size()), 0);
-  for (OpId op = 0; op < graph.size(); ++op) {
-    for (const OpId next : successors(graph, op)) ++counts[static_cast<std::size_t>(next)];
-  }
+std::vector<int> counts_of_predecessors(const OpEdges& successors) {
+  std::vector<int> counts(successors.start.size() - 1, 0);
+  for (const OpId next : successors.ends) ++counts[static_cast<std::size_t>(next)];
   return counts;
 }
 
-// The operators that are ready, smallest key first. Keys may be lowered while an operator waits.
+// The operators that are ready, smallest key first. Keys may be lowered while an operator waits: it is queued again,
+// and what it was queued as before is passed over.
 class Ready {
  public:
   explicit Ready(std::size_t size) : key_(size, 0), waits_(size, false) {}
@@ -42,22 +30,21 @@ class Ready {
     queue_.emplace(key, op);
   }
   void lower(OpId op, std::int64_t by) {
-    if (!waits_[static_cast<std::size_t>(op)]) return;
-    std::int64_t& key = key_[static_cast<std::size_t>(op)];
-    queue_.erase({key, op});
-    key -= by;
-    queue_.emplace(key, op);
+    if (!waits_[static_cast<std::size_t>(op)] || by == 0) return;
+    queue_.emplace(key_[static_cast<std::size_t>(op)] -= by, op);
   }
   OpId take() {
-    const OpId op = queue_.begin()->second;
-    queue_.erase(queue_.begin());
-    waits_[static_cast<std::size_t>(op)] = false;
-    return op;
+    for (;;) {
+      const auto [key, op] = queue_.top();
+      queue_.pop();
+      if (!waits_[static_cast<std::size_t>(op)] || key != key_[static_cast<std::size_t>(op)]) continue;
+      waits_[static_cast<std::size_t>(op)] = false;
+      return op;
+    }
   }
-  bool empty() const { return queue_.empty(); }
 
  private:
-  std::set<std::pair<std::int64_t, OpId>> queue_;
+  std::priority_queue<std::pair<std::int64_t, OpId>, std::vector<std::pair<std::int64_t, OpId>>, std::greater<>> queue_;
   std::vector<std::int64_t> key_;
   std::vector<bool> waits_;
 };
@@ -66,13 +53,13 @@ class Ready {
 // last reader.
 class LiveBytes {
  public:
-  explicit LiveBytes(const Graph& graph) : graph_(graph) {
-    for (TensorId id = 0; id < static_cast<TensorId>(graph.tensors().size()); ++id) {
-      readers_left_.push_back(graph.consumers(id).size());
+  explicit LiveBytes(const Graph& graph) : graph_(graph), readers_left_(graph.tensors().size()) {
+    for (TensorId id = 0; id < static_cast<TensorId>(readers_left_.size()); ++id) {
+      readers_left_[static_cast<std::size_t>(id)] = graph.consumers(id).size();
     }
   }
 
-  std::int64_t key(OpId op) const {
+  std::int64_t key(OpId op) {
     std::int64_t bytes = output_bytes_per_sample(graph_, op, kReal).value();
     for (const TensorId input : distinct_inputs(op)) {
       if (readers_left_[static_cast<std::size_t>(input)] == 1) bytes -= size(input);
@@ -93,21 +80,22 @@ class LiveBytes {
   static constexpr std::int64_t kReal = 4;  // only ratios count
 
   std::int64_t size(TensorId id) const { return tensor_bytes(graph_.tensor(id), kReal).value(); }
-  std::vector<TensorId> distinct_inputs(OpId op) const {
-    std::vector<TensorId> inputs = graph_.op(op).inputs;
-    std::sort(inputs.begin(), inputs.end());
-    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
-    return inputs;
+  const std::vector<TensorId>& distinct_inputs(OpId op) {
+    inputs_ = graph_.op(op).inputs;
+    std::sort(inputs_.begin(), inputs_.end());
+    inputs_.erase(std::unique(inputs_.begin(), inputs_.end()), inputs_.end());
+    return inputs_;
   }
 
   const Graph& graph_;
   std::vector<std::size_t> readers_left_;
+  std::vector<TensorId> inputs_;
 };
 
-std::vector<std::int64_t> path_lengths(const Graph& graph) {
-  std::vector<std::int64_t> length(static_cast<std::size_t>(graph.size()), 1);
-  for (OpId op = static_cast<OpId>(graph.size()) - 1; op >= 0; --op) {
-    for (const OpId next : successors(graph, op)) {
+std::vector<std::int64_t> path_lengths(const OpEdges& successors) {
+  std::vector<std::int64_t> length(successors.start.size() - 1, 1);
+  for (auto op = static_cast<OpId>(length.size()) - 1; op >= 0; --op) {  // canonical order is topological
+    for (const OpId next : successors.of(op)) {
       length[static_cast<std::size_t>(op)] =
           std::max(length[static_cast<std::size_t>(op)], length[static_cast<std::size_t>(next)] + 1);
     }
@@ -115,49 +103,70 @@ std::vector<std::int64_t> path_lengths(const Graph& graph) {
   return length;
 }
 
+// Later ones first; of those that one operator readies, the lowest number: a stack.
+Order depth_first(const OpEdges& successors, std::vector<int> waiting) {
+  std::vector<OpId> stack;
+  for (auto op = static_cast<OpId>(waiting.size()) - 1; op >= 0; --op) {
+    if (waiting[static_cast<std::size_t>(op)] == 0) stack.push_back(op);
+  }
+  Order order;
+  order.reserve(waiting.size());
+  while (!stack.empty()) {
+    const OpId op = stack.back();
+    stack.pop_back();
+    order.push_back(op);
+    const auto next = successors.of(op);
+    for (auto it = next.rbegin(); it != next.rend(); ++it) {
+      if (--waiting[static_cast<std::size_t>(*it)] == 0) stack.push_back(*it);
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
-Order topological_order(const Graph& graph, TieBreak tie_break) {
+Order topological_order(const Graph& graph, const OpEdges& successors, TieBreak tie_break) {
+  std::vector<int> waiting = counts_of_predecessors(successors);
+  if (tie_break == TieBreak::depth_first) return depth_first(successors, std::move(waiting));
   const auto size = static_cast<std::size_t>(graph.size());
-  std::vector<int> waiting = predecessor_counts(graph);
+  const bool by_bytes = tie_break == TieBreak::fewest_live_bytes;
   std::vector<std::int64_t> lengths;
-  if (tie_break == TieBreak::longest_path) lengths = path_lengths(graph);
-  LiveBytes live(graph);
+  if (!by_bytes) lengths = path_lengths(successors);
+  std::optional<LiveBytes> live;
+  if (by_bytes) live.emplace(graph);
   Ready ready(size);
   std::vector<bool> done(size, false);
-  std::int64_t readied = 0;  // later ones first; of those that one operator readies, the lowest number
-  const auto insert = [&](OpId op) {
-    switch (tie_break) {
-      case TieBreak::depth_first: return ready.insert(op, -readied);
-      case TieBreak::fewest_live_bytes: return ready.insert(op, live.key(op));
-      case TieBreak::longest_path: return ready.insert(op, -lengths[static_cast<std::size_t>(op)]);
-    }
-  };
+  const auto insert = [&](OpId op) { ready.insert(op, live ? live->key(op) : -lengths[static_cast<std::size_t>(op)]); };
   for (OpId op = 0; op < graph.size(); ++op) {
     if (waiting[static_cast<std::size_t>(op)] == 0) insert(op);
   }
   Order order;
   order.reserve(size);
-  while (!ready.empty()) {
+  while (order.size() < size) {
     const OpId op = ready.take();
     order.push_back(op);
     done[static_cast<std::size_t>(op)] = true;
-    ++readied;
-    if (tie_break == TieBreak::fewest_live_bytes) live.emitted(op, done, ready);
-    for (const OpId next : successors(graph, op)) {
+    if (live) live->emitted(op, done, ready);
+    for (const OpId next : successors.of(op)) {
       if (--waiting[static_cast<std::size_t>(next)] == 0) insert(next);
     }
   }
   return order;
 }
 
-std::vector<Order> topological_orders(const Graph& graph) {
+Order topological_order(const Graph& graph, TieBreak tie_break) {
+  return topological_order(graph, successors(graph), tie_break);
+}
+
+std::vector<Order> topological_orders(const Graph& graph, const OpEdges& successors) {
   std::vector<Order> orders;
   for (const TieBreak tie : {TieBreak::depth_first, TieBreak::fewest_live_bytes, TieBreak::longest_path}) {
-    Order order = topological_order(graph, tie);
+    Order order = topological_order(graph, successors, tie);
     if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(std::move(order));
   }
   return orders;
 }
+
+std::vector<Order> topological_orders(const Graph& graph) { return topological_orders(graph, successors(graph)); }
 
 }  // namespace millrace::partitioners
