@@ -12,13 +12,14 @@ namespace millrace::app {
 
 ExitCode check(const Arguments& arguments, comm::World& world) {
   Session session = open_session(arguments, world, world.size() > 1 ? world.size() : arguments.ranks);
-  const auto source = open_data(session, world);
+  const std::string why_not_trained = why_not_trainable(session.graph);
+  const auto source = why_not_trained.empty() ? open_data(session, world) : nullptr;
+  const std::int64_t train = source ? source->samples(dataset::Split::train) : session.experiment.data.batch;
+  const std::int64_t test = source ? source->samples(dataset::Split::test) : 0;
   const Chosen chosen = choose_plan(session, arguments, world);
   constexpr std::int64_t kPromisedTag = 32767;  // what every MPI allows
-  const runtime::Programs programs = comm::on_all_alike([&] {
-    return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
-                         source->samples(dataset::Split::test), kPromisedTag);
-  });
+  const runtime::Programs programs =
+      comm::on_all_alike([&] { return make_programs(session, chosen.plan, train, test, kPromisedTag); });
   if (!world.root()) return ExitCode::done;
   const plan::PlanReport& report = *chosen.report;
   if (arguments.format == Format::json) {
@@ -33,8 +34,8 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   for (const RankProgram& rank : programs.train.front().ranks) instructions += rank.instructions.size();
   print(fmt::format("model     {}: {} operators, {} parameters\n", session.experiment.model.name, session.graph.size(),
                     session.graph.parameter_count()));
-  print(fmt::format("data      {} training and {} test samples\n", source->samples(dataset::Split::train),
-                    source->samples(dataset::Split::test)));
+  print(source ? fmt::format("data      {} training and {} test samples\n", train, test)
+               : fmt::format("data      none: planned and simulated only, since {}\n", why_not_trained));
   print(fmt::format("plan      {} pipelines, {} micro-batches, {}, by {}\n", report.pipelines, report.micro_batches,
                     report.schedule, report.partitioner));
   print(fmt::format("memory    {} on the fullest rank\n", format(Bytes(report.peak_memory_bytes))));

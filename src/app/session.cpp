@@ -59,24 +59,6 @@ std::unique_ptr<dataset::Source> open_source(const Experiment& experiment, const
   return std::make_unique<dataset::SyntheticSource>(experiment.seed, format);
 }
 
-// One of the reasons why a graph is planned and simulated only.
-void require_trainable(const Experiment& experiment, const Graph& graph) {
-  const auto refuse = [&](const std::string& why) {
-    throw InvalidInput(fmt::format("model {}: {}; it can be planned and simulated, not trained", experiment.model.name,
-                                   why));
-  };
-  for (const Operator& op : graph.operators()) {
-    if (!op.schema->has_kernels) {
-      refuse(fmt::format("operator '{}' is of kind {}, which has no kernels", op.name, op.schema->name));
-    }
-  }
-  if (graph.loss() < 0) refuse("it has no loss");
-  if (graph.inputs().size() != 1 || graph.labels().size() != 1) {
-    refuse(fmt::format("it reads {} inputs and {} labels, training feeds one of each", graph.inputs().size(),
-                       graph.labels().size()));
-  }
-}
-
 void check_source(const Experiment& experiment, const Graph& graph, const dataset::Source& source) {
   const dataset::SampleFormat& format = source.format();
   const Tensor& input = graph.tensor(graph.inputs().front());
@@ -136,10 +118,24 @@ Session planning_session(Experiment experiment, int ranks) {
   return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks), 1};
 }
 
+std::string why_not_trainable(const Graph& graph) {
+  for (const Operator& op : graph.operators()) {
+    if (op.schema->has_kernels) continue;
+    return fmt::format("operator '{}' is of kind {}, which has no kernels", op.name, op.schema->name);
+  }
+  if (graph.loss() < 0) return "it has no loss";
+  if (graph.inputs().size() == 1 && graph.labels().size() == 1) return "";
+  return fmt::format("it reads {} inputs and {} labels, training feeds one of each", graph.inputs().size(),
+                     graph.labels().size());
+}
+
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
   Experiment& experiment = session.experiment;
   world.on_root_then_all([&] {
-    require_trainable(experiment, session.graph);
+    if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
+      throw InvalidInput(fmt::format("model {}: {}; it can be planned and simulated, not trained",
+                                     experiment.model.name, why_not));
+    }
     check_source(experiment, session.graph, *open_source(experiment, session.graph));
     return std::string();
   });

@@ -32,9 +32,12 @@ Session planning_session(Experiment experiment, int ranks);
 /// \throws InvalidInput  what is wrong with the file.
 Graph load_graph(Experiment& experiment);
 
+/// Why the graph is planned and simulated only: an operator without kernels, no loss, several inputs. Empty: it trains.
+std::string why_not_trainable(const Graph& graph);
+
 /// Opens the data and holds it against the graph and the batch; checked on rank 0 first, so that all end with one
 /// message. Settles train.iterations where epochs were given.
-/// \throws InvalidInput  also when the graph cannot be trained: an operator without kernels, no loss.
+/// \throws InvalidInput  also when the graph cannot be trained.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
 
 /// "fp32" or "fp64".
