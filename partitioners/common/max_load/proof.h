@@ -1,0 +1,25 @@
+// The optimum over chains, or how near a known chain is to it.
+#pragma once
+
+#include <chrono>
+
+#include "partitioners/common/max_load/model.h"
+
+namespace millrace::partitioners::max_load {
+
+struct Proof {
+  Parts chain;       ///< the best that is known
+  double load = 0;   ///< of it
+  double bound = 0;  ///< no chain has less
+  bool late = false;
+
+  /// Up to rounding of sums.
+  bool complete() const;
+};
+
+/// Starts from `known` (which may be empty, load infinite) and a bound that holds; asks ChainSearch for less than the
+/// best until there is none. What it cannot answer in its share of the time, it asks for smaller loads: each "none"
+/// raises the bound.
+Proof prove(const Model& model, const Parts& known, double bound, std::chrono::steady_clock::time_point deadline);
+
+}  // namespace millrace::partitioners::max_load
