@@ -33,7 +33,7 @@ double user_seconds() {
 // In the child: reads the workload, plans it, and gives the row's figures. Reading is not counted as planning.
 json plan_case(const BenchCase& one, const Arguments& arguments) {
   config::Problems problems;
-  const Session session = planning_session(experiment_from_node(one.experiment, problems), arguments.ranks);
+  const Session session = planning_session(experiment_from_node(one.experiment, problems), arguments.ranks.value_or(1));
   json row{{"ops", session.graph.size()},
            {"devices", session.cluster.size()},
            {"objective", session.experiment.plan.objective}};

@@ -11,7 +11,8 @@
 namespace millrace::app {
 
 ExitCode check(const Arguments& arguments, comm::World& world) {
-  Session session = open_session(arguments, world, world.size() > 1 ? world.size() : arguments.ranks);
+  const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
+  Session session = open_session(arguments, world, ranks);
   const std::string why_not_trained = why_not_trainable(session.graph);
   const auto source = why_not_trained.empty() ? open_data(session, world) : nullptr;
   const std::int64_t train = source ? source->samples(dataset::Split::train) : session.experiment.data.batch;

@@ -16,7 +16,7 @@ using config::Node;
 
 const std::vector<config::ShortForm>& short_forms() {
   static const std::vector<config::ShortForm> forms{
-      {"plan.partitioner", "name"}, {"plan.schedule", "name"}, {"train.learning_rate", "kind"}};
+      {"plan.partitioner", "name"}, {"plan.schedule", "name"}, {"train.learning_rate", "kind"}, {"cluster", ""}};
   return forms;
 }
 
@@ -34,7 +34,7 @@ Node write(const Experiment& experiment) {
   node.add("seed", Node::plain(std::to_string(experiment.seed)));
   node.add("model", write_model(experiment.model));
   if (experiment.data.batch > 0) node.add("data", write_data(experiment.data));
-  node.add("cluster", Node::quote("local"));
+  node.add("cluster", write_cluster(experiment.cluster));
   node.add("costs", Node::quote("analytic"));
   node.add("plan", write_plan(experiment.plan));
   node.add("train", write_train(experiment));
@@ -54,7 +54,7 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.train.seed = experiment.seed;
     experiment.model = read_model(reader.field("model"));
     experiment.data = read_data(reader.field("data"), experiment.model.file.has_value());
-    reader.get("cluster", config::OneOf{{"local"}}, "local");
+    experiment.cluster = read_cluster(reader.field("cluster"));
     reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
     experiment.plan = read_plan(reader.field("plan"));
     read_train(reader.field("train"), experiment);

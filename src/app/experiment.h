@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "base/units.h"
+#include "cluster/cluster.h"
 #include "config/node.h"
 #include "config/problems.h"
 #include "config/values.h"
 #include "dataset/order.h"
+#include "planner/carried_cluster.h"
 #include "runtime/train_options.h"
 
 namespace millrace::app {
@@ -32,6 +34,11 @@ struct DataSection {
   std::optional<std::filesystem::path> file;  ///< absent: synthetic
   std::int64_t batch = 0;                     ///< samples of an iteration; 0: that of the model's file
   dataset::Tail tail = dataset::Tail::drop;
+};
+
+struct ClusterSection {
+  std::optional<cluster::Cluster> described;       ///< what a file or a map says
+  std::optional<planner::CarriedChanges> carried;  ///< what the model's file says; neither: the ranks of the job
 };
 
 struct PlanSection {
@@ -55,6 +62,7 @@ struct Experiment {
   std::uint64_t seed = 1;
   ModelSection model;
   DataSection data;
+  ClusterSection cluster;
   PlanSection plan;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations

@@ -42,7 +42,8 @@ nlohmann::json document(const Session& session, const Planned& planned) {
 }  // namespace
 
 ExitCode plan(const Arguments& arguments, comm::World& world) {
-  const Session session = open_session(arguments, world, world.size() > 1 ? world.size() : arguments.ranks);
+  const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
+  const Session session = open_session(arguments, world, ranks);
   const std::string feasible = world.on_root_then_all([&] {
     const Planned planned = make_plans(session, arguments);
     if (arguments.format == Format::json) {

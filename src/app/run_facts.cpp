@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/version.h"
+#include "cluster/cluster_file.h"
 #include "config/emit.h"
 
 namespace millrace::app {
@@ -82,6 +83,7 @@ std::vector<record::Fact> root_facts(const Session& session, const comm::World& 
 
 std::string cluster_text(const cluster::Cluster& cluster) {
   using config::Node;
+  if (cluster.kind() == cluster::Kind::described) return config::to_yaml(cluster::to_node(cluster));
   Node root = Node::map();
   root.add("name", Node::quote(cluster.name()));
   Node devices = Node::sequence();

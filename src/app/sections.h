@@ -28,6 +28,9 @@ config::Node write_model(const ModelSection& model);
 DataSection read_data(const config::Field& field, bool model_has_batch);
 config::Node write_data(const DataSection& data);
 
+ClusterSection read_cluster(const config::Field& field);
+config::Node write_cluster(const ClusterSection& section);
+
 PlanSection read_plan(const config::Field& field);
 config::Node write_plan(const PlanSection& plan);
 

@@ -79,6 +79,26 @@ void check_source(const Experiment& experiment, const Graph& graph, const datase
                        experiment.data.tail);
 }
 
+// The machine that the experiment names; none: the ranks of the job.
+std::optional<cluster::Cluster> named_cluster(const Experiment& experiment, const Graph& graph) {
+  if (experiment.cluster.carried) return planner::carried_cluster(graph, *experiment.cluster.carried);
+  return experiment.cluster.described;
+}
+
+// A job has one rank for each device of the cluster that it names (REPORTS P15); other commands take the cluster's size.
+void check_size(const cluster::Cluster& cluster, const Arguments& arguments, const comm::World& world) {
+  const bool trains = arguments.command == "run" || arguments.command == "verify";
+  if (trains && cluster.size() != world.size()) {
+    throw InvalidInput(fmt::format("cluster '{}' has {} devices, the job has {} ranks: start one rank a device, or use "
+                                   "cluster: local",
+                                   cluster.name(), cluster.size(), world.size()));
+  }
+  if (arguments.ranks && *arguments.ranks != cluster.size()) {
+    throw InvalidInput(fmt::format("--ranks {} is for cluster: local; cluster '{}' has {} devices", *arguments.ranks,
+                                   cluster.name(), cluster.size()));
+  }
+}
+
 }  // namespace
 
 Graph load_graph(Experiment& experiment) {
@@ -101,12 +121,16 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     ExperimentSource source{arguments.files.front(), arguments.sets, {}};
     if (arguments.command == "run") source.output_folder = arguments.output;
     Experiment experiment = read_experiment(source);
-    load_graph(experiment);
+    const Graph graph = load_graph(experiment);
+    if (const auto named = named_cluster(experiment, graph)) check_size(*named, arguments, world);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
   Graph graph = load_graph(experiment);
   const Share share = share_here(world, ranks);
+  if (auto named = named_cluster(experiment, graph)) {
+    return {std::move(experiment), std::move(graph), std::move(*named), share.threads};
+  }
   std::vector<std::string> hosts;
   if (ranks == world.size()) hosts = world.gather_to_all(world.host());
   return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, share.threads, share.speed),
@@ -115,7 +139,8 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 
 Session planning_session(Experiment experiment, int ranks) {
   Graph graph = load_graph(experiment);
-  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks), 1};
+  auto named = named_cluster(experiment, graph);
+  return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
 }
 
 std::string why_not_trainable(const Graph& graph) {

@@ -27,7 +27,8 @@ void print_ranks(const sim::Simulation& run) {
 }  // namespace
 
 ExitCode simulate(const Arguments& arguments, comm::World& world) {
-  const Session session = open_session(arguments, world, world.size() > 1 ? world.size() : arguments.ranks);
+  const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
+  const Session session = open_session(arguments, world, ranks);
   Chosen chosen = choose_plan(session, arguments, world);
   if (!world.root()) return ExitCode::done;
   constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;

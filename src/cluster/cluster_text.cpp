@@ -1,24 +1,18 @@
 // Writes a cluster in its long form.
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "cluster/cluster_file.h"
+#include "cluster/rates.h"
 #include "config/emit.h"
 
 namespace millrace::cluster {
 namespace {
 
-// Quantities are written in their base unit, as the shortest text that reads back as the same number.
-config::Node bandwidth(BytesPerSecond value) {
-  return config::Node::plain(std::isinf(value.value()) ? "unlimited" : fmt::format("{} B/s", value.value()));
-}
-
 void add_link(config::Node& map, const Link& link) {
-  map.add("bandwidth", bandwidth(link.bandwidth));
+  map.add("bandwidth", write_bandwidth(link.bandwidth));
   map.add("latency", config::to_node(config::Value(link.latency)));
 }
 
@@ -33,7 +27,7 @@ config::Node to_node(const Device& device) {
     }
   }
   if (device.memory) map.add("memory", config::to_node(config::Value(*device.memory)));
-  map.add("bandwidth", bandwidth(device.bandwidth));
+  map.add("bandwidth", write_bandwidth(device.bandwidth));
   if (!device.efficiency.empty()) {
     config::Node& efficiency = map.add("efficiency", config::Node::map());
     for (const auto& [kind, part] : device.efficiency) efficiency.add(kind, real(part));

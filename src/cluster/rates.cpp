@@ -1,6 +1,8 @@
 // Refuses zero where something is divided by the rate.
 #include "cluster/rates.h"
 
+#include <fmt/format.h>
+
 #include "base/errors.h"
 #include "cluster/cluster.h"
 #include "config/quantity.h"
@@ -24,6 +26,11 @@ BytesPerSecond read_bandwidth(const config::Field& field) {
   if (field.is_word("unlimited")) return kUnlimited;
   refuse_zero(field, config::parse_bandwidth);
   return field.bandwidth();
+}
+
+config::Node write_bandwidth(BytesPerSecond bandwidth) {
+  if (bandwidth == kUnlimited) return config::Node::plain("unlimited");
+  return config::Node::plain(fmt::format("{} B/s", bandwidth.value()));
 }
 
 FlopsPerSecond read_compute_rate(const config::Field& field) {

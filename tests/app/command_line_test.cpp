@@ -48,7 +48,7 @@ TEST(CommandLine, OptionsBecomeValues) {
 
 TEST(CommandLine, DefaultsAreThoseOfTheDocument) {
   const Arguments a = parse({"simulate", "e.yaml"});
-  EXPECT_EQ(a.ranks, 1);
+  EXPECT_FALSE(a.ranks);
   EXPECT_EQ(a.format, Format::table);
   EXPECT_FALSE(a.time_limit_s || a.output || a.overwrite);
 }
