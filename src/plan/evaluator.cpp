@@ -153,7 +153,7 @@ class Evaluation {
       for (std::size_t r = 0; r < stage.shares.size(); ++r) {
         const std::int64_t rows =
             replica_rows(plan_, problem_.batch, {row.pipeline, row.index}, 0, static_cast<int>(r)).size();
-        const StageFootprint footprint = bytes_.footprint(stage.ops, rows);
+        const StageFootprint footprint = bytes_.footprint(stage.ops, rows, stage.recompute);
         const StageMemory memory = stage_memory(footprint, row.live_micro_batches);
         row.activation_bytes += footprint.per_slot.value();
         row.parameter_bytes = footprint.weights.value();

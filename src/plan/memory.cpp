@@ -6,6 +6,7 @@
 
 #include "graph/footprint.h"
 #include "graph/stage_graph.h"
+#include "plan/recompute.h"
 
 namespace millrace::plan {
 namespace {
@@ -59,16 +60,11 @@ Bytes sum(const Graph& graph, std::span<const TensorId> tensors, std::int64_t re
 
 }  // namespace
 
-StageFootprint AnalyticBytes::footprint(std::span<const OpId> ops, std::int64_t rows) const {
+StageFootprint AnalyticBytes::footprint(std::span<const OpId> ops, std::int64_t rows,
+                                        std::span<const OpId> recompute) const {
   const Graph& graph = *graph_;
   const StageGraph stage = make_stage_graph(graph, ops);
-  const SavedTensors saved = saved_tensors(graph, ops);
-
-  std::vector<TensorId> kept = saved.tensors;
-  kept.insert(kept.end(), stage.inputs.begin(), stage.inputs.end());
-  kept.insert(kept.end(), stage.outputs.begin(), stage.outputs.end());
-  std::sort(kept.begin(), kept.end());
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  const KeptActivations kept = kept_activations(stage, recompute, rows, sizes_.real);
 
   std::int64_t elements = 0;
   for (const TensorId id : stage.parameters) elements += parameter_elements(graph.tensor(id));
@@ -79,10 +75,9 @@ StageFootprint AnalyticBytes::footprint(std::span<const OpId> ops, std::int64_t 
   bytes.weights = parameters + buffers;
   bytes.gradients = parameters + buffers;  // the statistics of batch norm are reduced like gradients
   bytes.optimizer = Bytes(elements * sizes_.optimizer_per_parameter);
-  bytes.per_slot = rows * (sum(graph, kept, sizes_.real) + Bytes(saved.extra_reals_per_sample * sizes_.real) +
-                           saved.extra_per_sample) +
-                   Bytes(saved.extra_reals_per_micro_batch * sizes_.real);
-  bytes.workspace = rows * passing_bytes(stage, kept, sizes_.real);
+  bytes.per_slot =
+      rows * (sum(graph, kept.tensors, sizes_.real) + kept.beside_per_sample) + kept.beside_per_micro_batch;
+  bytes.workspace = rows * passing_bytes(stage, kept.tensors, sizes_.real) + kept.recomputed;
   // A receive is posted for each tensor of the window and the one in use; a send has its own copy.
   const Bytes received = sum(graph, stage.gradient_inputs, sizes_.real);  // their gradients go back
   const Bytes sent = sum(graph, stage.gradient_outputs, sizes_.real);

@@ -21,7 +21,7 @@ struct StageFootprint {
   Bytes gradients{};
   Bytes optimizer{};
   Bytes per_slot{};   ///< kept for each live micro-batch: what backward reads, and the stage's border tensors
-  Bytes workspace{};  ///< passing values of one forward or backward
+  Bytes workspace{};  ///< passing values of one forward or backward, and what one recomputed segment brings back
   Bytes messages{};   ///< send and receive buffers
 };
 
@@ -29,8 +29,9 @@ struct StageFootprint {
 class StageBytes {
  public:
   virtual ~StageBytes() = default;
-  /// \pre `ops` ascends.
-  virtual StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows) const = 0;
+  /// `recompute`: those of the operators that run again before their backward. \pre both ascend.
+  virtual StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
+                                   std::span<const OpId> recompute = {}) const = 0;
 };
 
 /// Counts tensors: no layouts, no padding.
@@ -39,7 +40,8 @@ class AnalyticBytes : public StageBytes {
   /// `graph` must outlive it. `receive_window`: receives posted ahead of the one waited for.
   AnalyticBytes(const Graph& graph, TrainingBytes sizes, int receive_window = 1)
       : graph_(&graph), sizes_(sizes), receive_window_(receive_window) {}
-  StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows) const override;
+  StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
+                           std::span<const OpId> recompute = {}) const override;
 
  private:
   const Graph* graph_;

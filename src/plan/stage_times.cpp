@@ -56,6 +56,9 @@ class Timing {
         total.backward_input += time.backward_input;
         total.backward_weight += time.backward_weight;
       }
+      for (const OpId op : where.recompute) {  // run again before their backward (METHODS 3)
+        total.backward_input += problem_.cost->op_time(op, rows[r], device).forward;
+      }
       result.busy += total.total() * static_cast<double>(where.tensor_parallel);
       if (r > 0 && total.total() <= slowest) continue;
       slowest = total.total();
