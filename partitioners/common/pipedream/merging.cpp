@@ -32,7 +32,8 @@ class Merging {
         if (group_[g] != static_cast<int>(g) || !is_free(g)) continue;
         const int target = target_of(g);
         if (target == static_cast<int>(g)) continue;
-        if (target == kNone && merged.idle == kNone) merged.idle = *std::min_element(members_[g].begin(), members_[g].end());
+        if (target == kNone && merged.idle == kNone)
+          merged.idle = *std::min_element(members_[g].begin(), members_[g].end());
         join(g, target);
         changed = true;
       }

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "partitioners/common/pipedream/item_orders.h"
 #include "partitioners/common/pipedream/level_table.h"
-#include "partitioners/common/topological_order.h"
 
 namespace millrace::partitioners {
 namespace {
@@ -191,7 +191,7 @@ class Search {
 
   PipedreamPlan run() {
     if (plain_.items.empty()) return {.stages = {}, .devices = {}, .value = kNever};
-    const std::vector<std::vector<int>> orders = item_orders(plain_);
+    const std::vector<std::vector<int>> orders = item_orders(*problem_.graph, plain_);
     const bool two = levels_.size() > 1;
     consider({&plain_, cheapest_prefixes(plain_, orders[0], two ? 200 : 500), false});
     const std::size_t most = two ? kMostOnTwoLevels : kMostOnOneLevel;
@@ -210,19 +210,6 @@ class Search {
   }
 
  private:
-  std::vector<std::vector<int>> item_orders(const LayerNetwork& network) const {
-    std::vector<std::vector<int>> orders;
-    for (const Order& order : topological_orders(*problem_.graph)) {
-      std::vector<double> keys(network.items.size(), 0);
-      for (std::size_t i = order.size(); i-- > 0;) {
-        const int item = network.item_of[static_cast<std::size_t>(order[i])];
-        if (item >= 0) keys[static_cast<std::size_t>(item)] = static_cast<double>(i);
-      }
-      orders.push_back(order_by_key(network.readers, keys));
-    }
-    return orders;
-  }
-
   std::vector<int> devices_of(const PlacedStep& placed) const {
     const cluster::Cluster& cluster = *problem_.cluster;
     std::vector<std::vector<int>> nodes(levels_.size() > 1 ? cluster.nodes().size() : 1);

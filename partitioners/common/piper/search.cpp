@@ -21,8 +21,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostPrefixes = 1500;
 constexpr std::size_t kMostOnOrder = 400;
-constexpr double kStep = 1e-12;   // relative: two values nearer than this are one
-constexpr double kCoarse = 1e-4;  // relative: from here on the next better plan is asked for
+constexpr double kStep = 1e-12;  // relative: two values nearer than this are one
+constexpr double kMostGrowth = 1e6;
+constexpr double kCoarse = 0.02;  // relative: from here on it is asked whether the best known plan is the best
 
 /// Later stages with `replicas` and `devices` in all; the stage in front of them is (prefix, next's prefix].
 struct Tail {
@@ -216,22 +217,27 @@ PiperPlan piper_search(const plan::Problem& problem, Clock::time_point deadline)
   TailSearch search(question, prefixes, deadline);
   PiperPlan plan{.stages = {}, .value = kNever, .bound = plan::bound_time_per_sample(problem)};
   double low = plan.bound;
-  bool near = false;  // the last question was whether the best known plan is the best
-  for (double limit = kNever; !search.late();) {
+  double growth = 1.25;  // while nothing is known from above: questions that have no answer are cheap
+  bool near = false;     // the last question was whether the best known plan is the best
+  for (double limit = low * growth; !search.late();) {
     const auto stages = search.within(limit);
     if (search.late()) break;
-    if (!stages) {
-      if (plan.value == kNever || near) break;
-      low = limit;
-    } else {
+    if (stages) {
       plan.value = slowest(*stages);
       plan.stages.clear();
       for (const Tail& tail : *stages) plan.stages.push_back(search.stage(tail));
+    } else {
+      if (near || limit == kNever) break;
+      low = limit;
     }
-    const bool narrow = plan.value <= low * (1 + kCoarse);
-    near = narrow && !(near && plan.value > low * (1 + kStep));
-    limit = near ? plan.value * (1 - kStep) : std::sqrt(std::max(low, plan.value * 1e-6) * plan.value);
+    if (plan.value == kNever) {
+      growth *= growth;
+      limit = growth < kMostGrowth && low > 0 ? low * growth : kNever;
+      continue;
+    }
     if (plan.value <= low * (1 + kStep)) break;
+    near = plan.value <= low * (1 + kCoarse) && !(near && stages);
+    limit = near ? plan.value * (1 - kStep) : std::sqrt(std::max(low, plan.value * 1e-6) * plan.value);
   }
   plan.late = search.late();
   plan.proven = !plan.stages.empty() && !plan.late && search.exact() && prefixes.complete();
