@@ -15,10 +15,14 @@ namespace {
 // Kinds by which devices give their efficiency (INTERFACES 4).
 constexpr std::array<std::string_view, 3> kEfficiencyKinds{"other", "conv", "matmul"};
 
+constexpr std::array<std::string_view, 3> kConvolutions{"conv2d", "depthwise_conv2d", "conv_transpose2d"};
+constexpr std::array<std::string_view, 4> kProducts{"linear", "batch_matmul", "attention", "lstm"};
+
 std::size_t efficiency_kind(std::string_view operator_kind) {
-  if (operator_kind == "conv2d") return 1;
-  if (operator_kind == "linear" || operator_kind == "batch_matmul" || operator_kind == "attention") return 2;
-  return 0;
+  const auto is_in = [&](const auto& kinds) {
+    return std::find(kinds.begin(), kinds.end(), operator_kind) != kinds.end();
+  };
+  return is_in(kConvolutions) ? 1 : is_in(kProducts) ? 2 : 0;
 }
 
 // Bytes of tensors, split into those that grow with rows and those that do not.

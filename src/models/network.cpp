@@ -4,6 +4,17 @@
 #include <cmath>
 
 namespace millrace::models {
+namespace {
+
+Window square(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  return {.kernel = {kernel, kernel}, .stride = {stride, stride}, .padding = {padding, padding}};
+}
+
+Attributes window_attributes(const Window& window) {
+  return {{"kernel", window.kernel}, {"stride", window.stride}, {"padding", window.padding}};
+}
+
+}  // namespace
 
 TensorId Network::image_input(std::int64_t channels, std::int64_t image) {
   return builder_.input("input", {.dims = {channels, image, image}});
@@ -11,61 +22,72 @@ TensorId Network::image_input(std::int64_t channels, std::int64_t image) {
 
 TensorId Network::feature_input(std::int64_t features) { return builder_.input("input", {.dims = {features}}); }
 
-TensorId Network::token_input(std::int64_t sequence) {
-  return builder_.input("input", {.dims = {sequence}, .element = ElementType::index});
+TensorId Network::token_input(std::int64_t sequence, std::string name) {
+  return builder_.input(std::move(name), {.dims = {sequence}, .element = ElementType::index});
 }
 
-TensorId Network::add(std::string name, std::string kind, std::vector<TensorId> inputs, Attributes attributes,
-                      std::vector<TensorId> shared) {
+TensorId Network::apply(std::string name, std::string kind, std::vector<TensorId> inputs, Attributes attributes,
+                        std::vector<TensorId> shared_parameters) {
   return builder_.add({.name = std::move(name),
                        .kind = std::move(kind),
                        .inputs = std::move(inputs),
                        .attributes = std::move(attributes),
                        .layer = layer_,
-                       .shared_parameters = std::move(shared)});
+                       .shared_parameters = std::move(shared_parameters)});
+}
+
+TensorId Network::apply(std::string name, std::string kind, TensorId x, Attributes attributes) {
+  return apply(std::move(name), std::move(kind), std::vector{x}, std::move(attributes));
 }
 
 TensorId Network::linear(std::string name, TensorId x, std::int64_t out, bool bias) {
-  return add(std::move(name), "linear", {x}, {{"out_features", out}, {"bias", bias}});
+  return apply(std::move(name), "linear", x, {{"out_features", out}, {"bias", bias}});
+}
+
+TensorId Network::conv(std::string name, TensorId x, std::int64_t out, const Window& window, bool bias) {
+  Attributes attributes = window_attributes(window);
+  attributes.set("out_channels", out);
+  attributes.set("bias", bias);
+  return apply(std::move(name), "conv2d", x, std::move(attributes));
 }
 
 TensorId Network::conv(std::string name, TensorId x, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                        std::int64_t padding, bool bias) {
-  return add(std::move(name), "conv2d", {x},
-             {{"out_channels", out},
-              {"kernel", std::vector{kernel, kernel}},
-              {"stride", std::vector{stride, stride}},
-              {"padding", std::vector{padding, padding}},
-              {"bias", bias}});
+  return conv(std::move(name), x, out, square(kernel, stride, padding), bias);
 }
 
 TensorId Network::max_pool(std::string name, TensorId x, std::int64_t kernel, std::int64_t stride,
                            std::int64_t padding) {
-  return add(std::move(name), "max_pool", {x},
-             {{"kernel", std::vector{kernel, kernel}},
-              {"stride", std::vector{stride, stride}},
-              {"padding", std::vector{padding, padding}}});
+  return apply(std::move(name), "max_pool", x, window_attributes(square(kernel, stride, padding)));
 }
 
-TensorId Network::add(std::string name, TensorId a, TensorId b) { return add(std::move(name), "add", {a, b}, {}); }
+TensorId Network::avg_pool(std::string name, TensorId x, std::int64_t kernel, std::int64_t stride,
+                           std::int64_t padding) {
+  return apply(std::move(name), "avg_pool", x, window_attributes(square(kernel, stride, padding)));
+}
+
+TensorId Network::concat(std::string name, std::vector<TensorId> inputs) {
+  return apply(std::move(name), "concat", std::move(inputs), {{"axis", 0}});
+}
+
+TensorId Network::add(std::string name, TensorId a, TensorId b) {
+  return apply(std::move(name), "add", std::vector{a, b});
+}
 
 TensorId Network::dropout(std::string name, TensorId x, double probability) {
-  return probability == 0.0 ? x : add(std::move(name), "dropout", {x}, {{"probability", probability}});
+  return probability == 0.0 ? x : apply(std::move(name), "dropout", x, {{"probability", probability}});
 }
 
-TensorId Network::apply(std::string name, std::string kind, TensorId x, Attributes attributes) {
-  return add(std::move(name), std::move(kind), {x}, std::move(attributes));
-}
-
-TensorId Network::tied_linear(std::string name, TensorId x, TensorId weight) {
-  return add(std::move(name), "linear", {x}, {{"out_features", dims(weight)[0]}, {"bias", false}}, {weight});
+TensorId Network::tied_linear(std::string name, TensorId x, TensorId weight, bool bias) {
+  return apply(std::move(name), "linear", std::vector{x}, {{"out_features", dims(weight)[0]}, {"bias", bias}},
+               {weight});
 }
 
 Graph Network::finish(TensorId logits) {
   Dims positions = dims(logits);
   positions.pop_back();
   const TensorId labels = builder_.label("labels", {.dims = std::move(positions), .element = ElementType::index});
-  add("loss", "cross_entropy", {logits, labels}, {});
+  apply("loss", "cross_entropy", std::vector{logits, labels});
   return builder_.build();
 }
 

@@ -42,6 +42,19 @@ TEST(AnalyticCost, ComputeBoundCountsFlopsOverReachedPeak) {
   EXPECT_EQ(cost.op_time(1, 0, 0).total(), 0_s);
 }
 
+TEST(AnalyticCost, ReachedPeakIsThatOfTheKind) {
+  GraphBuilder builder("sequence");
+  const TensorId x = builder.input("x", {Dims{3, 4}});
+  builder.add({.name = "a", .kind = "lstm", .inputs = {x}, .attributes = {{"hidden", std::int64_t{2}}}});
+  builder.add({.name = "b", .kind = "tanh", .inputs = {x}});
+  const Graph graph = builder.build();
+  const cluster::Cluster cluster = one_device(100, 1e12);
+  const AnalyticCost cost(graph, cluster);
+  // Of 3 positions: 8 gates read 4 features and 2 units, and 54 operations for each unit; products reach half.
+  EXPECT_NEAR(cost.op_time(0, 1, 0).forward.value(), 1 + (2 * 3 * 8 * 6 + 54 * 6) / 50.0, 1e-6);
+  EXPECT_NEAR(cost.op_time(1, 1, 0).forward.value(), 1 + 10 * 12 / 100.0, 1e-6);
+}
+
 TEST(AnalyticCost, MemoryBoundCountsBytes) {
   const Graph graph = two_linears();
   const cluster::Cluster cluster = one_device(1e12, 10);

@@ -107,6 +107,25 @@ TEST(Letters, OfTheTable) {
   EXPECT_THAT(letters("transpose").outputs, ElementsAre("ncab"));
 }
 
+TEST(Letters, ConvolutionsThatMixChannelsOtherwise) {
+  EXPECT_THAT(letters("depthwise_conv2d").inputs, ElementsAre("ncHW"));
+  EXPECT_THAT(letters("depthwise_conv2d").parameters, ElementsAre("cAKL", "c"));
+  EXPECT_THAT(letters("depthwise_conv2d").outputs, ElementsAre("ncPQ"));
+  EXPECT_THAT(letters("conv_transpose2d").parameters, ElementsAre("coKL", "o"));
+  EXPECT_THAT(letters("conv_transpose2d").outputs, ElementsAre("noPQ"));
+}
+
+TEST(Letters, OfSequences) {
+  EXPECT_THAT(letters("lstm").parameters, ElementsAre("GI", "GH", "G", "G"));
+  EXPECT_THAT(letters("lstm").outputs, ElementsAre("nTH"));
+  EXPECT_EQ(letters("lstm", 1).parameters.size(), 8U);
+  EXPECT_THAT(letters("additive_attention").inputs, ElementsAre("ntU", "nSU", "nSv"));
+  EXPECT_THAT(letters("additive_attention").outputs, ElementsAre("ntv"));
+  EXPECT_THAT(letters("segment_embedding").parameters, ElementsAre("Sh"));
+  EXPECT_THAT(letters("select", 1).inputs, ElementsAre("naAb"));
+  EXPECT_THAT(letters("select", 1).outputs, ElementsAre("nab"));
+}
+
 TEST(Letters, HeadsSplitWhole) {
   EXPECT_THAT(letters("attention").inputs, ElementsAre("nTh"));
   EXPECT_EQ(letters("attention").parts, (std::map<char, std::int64_t>{{'h', 2}}));

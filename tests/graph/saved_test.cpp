@@ -20,7 +20,7 @@ Saved saved(std::string_view kind, int number = 0) {
 }
 
 TEST(SavedOf, KindsThatReadTheirInputAndWeight) {
-  for (const char* kind : {"linear", "conv2d"}) {
+  for (const char* kind : {"linear", "conv2d", "depthwise_conv2d", "conv_transpose2d"}) {
     EXPECT_THAT(saved(kind).inputs, ElementsAre(0)) << kind;
     EXPECT_THAT(saved(kind).parameters, ElementsAre(0)) << kind;
     EXPECT_TRUE(saved(kind).input_gradient_needs_only_parameters) << kind;
@@ -33,7 +33,7 @@ TEST(SavedOf, KindsThatReadTheirInputAndWeight) {
 }
 
 TEST(SavedOf, KindsThatReadTheirOutput) {
-  for (const char* kind : {"relu", "softmax"}) {
+  for (const char* kind : {"relu", "tanh", "softmax"}) {
     EXPECT_THAT(saved(kind).inputs, IsEmpty()) << kind;
     EXPECT_THAT(saved(kind).outputs, ElementsAre(0)) << kind;
   }
@@ -48,13 +48,22 @@ TEST(SavedOf, KindsThatReadTheirInputs) {
 }
 
 TEST(SavedOf, KindsThatKeepNoTensor) {
-  for (const char* kind : {"add", "concat", "reshape", "flatten", "transpose", "avg_pool", "max_pool",
-                           "global_average_pool", "dropout", "position_embedding"}) {
+  for (const char* kind : {"add", "concat", "select", "segment_embedding", "reshape", "flatten", "transpose",
+                           "avg_pool", "max_pool", "global_average_pool", "dropout", "position_embedding"}) {
     EXPECT_THAT(saved(kind).inputs, IsEmpty()) << kind;
     EXPECT_THAT(saved(kind).outputs, IsEmpty()) << kind;
   }
   EXPECT_EQ(saved("max_pool").extra_reals_per_sample, 2 * 4 * 4);  // where each maximum was
   EXPECT_EQ(saved("avg_pool").extra_reals_per_sample, 0);
+}
+
+TEST(SavedOf, Sequences) {
+  EXPECT_THAT(saved("additive_attention").inputs, ElementsAre(0, 1, 2));
+  EXPECT_EQ(saved("additive_attention").extra_reals_per_sample, 5 * 7);  // the weight of each pair
+  EXPECT_THAT(saved("lstm").parameters, ElementsAre(0, 1));
+  EXPECT_EQ(saved("lstm").extra_reals_per_sample, 5 * 5 * 6);  // four gates and the cell of 5 positions and 6 units
+  EXPECT_THAT(saved("lstm", 1).parameters, ElementsAre(0, 1, 4, 5));
+  EXPECT_EQ(saved("lstm", 1).extra_reals_per_sample, 2 * 5 * 5 * 3);
 }
 
 TEST(SavedOf, PositionsExist) {

@@ -28,6 +28,7 @@ Attributes linear(std::int64_t out, bool bias) { return {{"out_features", out}, 
 Attributes gelu(std::string approximate) { return {{"approximate", std::move(approximate)}}; }
 Attributes dims(List list) { return {{"dims", std::move(list)}}; }
 Attributes permutation(List list) { return {{"permutation", std::move(list)}}; }
+Attributes select(std::int64_t axis, std::int64_t index) { return {{"axis", axis}, {"index", index}}; }
 Attributes attention(std::int64_t heads, bool causal) { return {{"heads", heads}, {"causal", causal}}; }
 
 std::vector<OpCase> make_cases() {
@@ -55,6 +56,7 @@ std::vector<OpCase> make_cases() {
       {"layer_norm_positions", "layer_norm", {{"epsilon", 1e-3}}, {real({4, 18})}, 2, 2},
       {"relu", "relu", {}, {real({3, 5})}, 3, 3},
       {"relu_image", "relu", {}, {real({2, 4, 5})}, 2, 1},
+      {"tanh", "tanh", {}, {real({17})}, 3, 3},
       {"gelu_erf", "gelu", gelu("erf"), {real({17})}, 3, 3},
       {"gelu_tanh", "gelu", gelu("tanh"), {real({17})}, 3, 3},
       {"max_pool", "max_pool", window({2, 2}, {2, 2}, {0, 0}), {real({3, 4, 6})}, 2, 2},
@@ -72,6 +74,8 @@ std::vector<OpCase> make_cases() {
        2,
        2},
       {"concat_last", "concat", {{"axis", std::int64_t{1}}}, {real({3, 2}), real({3, 4})}, 3, 3},
+      {"select_first", "select", select(0, 0), {real({4, 5})}, 3, 3},
+      {"select_middle", "select", select(1, 2), {real({2, 3, 4})}, 2, 1},
       {"reshape", "reshape", dims({4, -1}), {real({2, 6})}, 2, 2},
       {"flatten", "flatten", {}, {real({2, 3, 4})}, 2, 2},
       {"transpose", "transpose", permutation({1, 0}), {real({3, 5})}, 2, 2},
@@ -92,6 +96,8 @@ std::vector<OpCase> make_cases() {
        5,
        4},
       {"position_embedding", "position_embedding", {}, {real({4, 3})}, 3, 3},
+      {"segment_embedding", "segment_embedding", {}, {real({4, 3})}, 3, 3},
+      {"segment_embedding_uneven", "segment_embedding", {{"segments", std::int64_t{3}}}, {real({5, 2})}, 2, 2},
       {"dropout", "dropout", {{"probability", 0.4}}, {real({6, 5})}, 3, 3},
       {"dropout_nothing", "dropout", {{"probability", 0.0}}, {real({5})}, 2, 2},
       {"cross_entropy", "cross_entropy", {}, {real({10}), labels({}, 10)}, 4, 4},

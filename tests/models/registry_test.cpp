@@ -22,22 +22,26 @@ std::string refusal(std::string_view name, const std::map<std::string, std::stri
 
 class EveryModel : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryModel, BuildsFromItsDefaultsAndEndsInTheLoss) {
+/// Made-up graphs have neither data nor loss.
+bool is_network(const std::string& name) { return name != "synthetic"; }
+
+TEST_P(EveryModel, BuildsFromItsDefaults) {
   const Entry& entry = by_name(GetParam());
   const Graph graph = entry.make(config::defaults(entry.options));
   EXPECT_EQ(graph.name(), entry.name);
   EXPECT_FALSE(entry.description.empty());
+  EXPECT_EQ(graph.digest(), make(GetParam()).digest());
+  if (!is_network(GetParam())) return;
   EXPECT_EQ(graph.loss(), graph.size() - 1);
   EXPECT_EQ(graph.op(graph.loss()).name, "loss");
   EXPECT_EQ(graph.find_tensor("input"), graph.inputs()[0]);
   EXPECT_EQ(graph.find_tensor("labels"), graph.labels()[0]);
-  EXPECT_EQ(graph.digest(), make(GetParam()).digest());
   for (const Operator& op : graph.operators()) EXPECT_FALSE(op.layer.empty()) << op.name;
 }
 
 TEST_P(EveryModel, LeavesNoOutputUnread) {
   const Graph graph = make(GetParam());
-  for (OpId id = 0; id < graph.loss(); ++id) {
+  for (OpId id = 0; id + 1 < graph.size(); ++id) {
     for (const TensorId output : graph.op(id).outputs)
       EXPECT_FALSE(graph.consumers(output).empty()) << graph.op(id).name;
   }
@@ -63,6 +67,32 @@ TEST(Options, SmallNetworksForTests) {
   EXPECT_EQ(make("resnet18", {{"image", "8"}}).parameter_count(), 11'689'512);
 }
 
+// What a model says of itself agrees with whether its kinds have kernels.
+TEST_P(EveryModel, SaysWhetherItIsPlannedOnly) {
+  const bool planned_only = by_name(GetParam()).description.find("not train") != std::string::npos ||
+                            by_name(GetParam()).description.find("not to train") != std::string::npos;
+  EXPECT_EQ(make(GetParam()).trainable(), !planned_only);
+}
+
+TEST(Options, ImagesAreAsSmallAsTheOptionSays) {
+  for (const Entry& entry : registry()) {
+    for (const config::Option& option : entry.options) {
+      if (option.name != "image") continue;
+      const std::int64_t smallest = std::get<config::Integer>(option.type).minimum;
+      EXPECT_GT(make(entry.name, {{"image", std::to_string(smallest)}}).size(), 0) << entry.name;
+    }
+  }
+}
+
+TEST(Options, BertHeads) {
+  const Graph masked = make("bert", {{"layers", "1"}, {"sequence", "16"}});
+  EXPECT_EQ(masked.tensor(masked.labels()[0]).shape.dims, (Dims{16}));
+  const Graph classes =
+      make("bert", {{"layers", "1"}, {"sequence", "16"}, {"head", "classification"}, {"classes", "3"}});
+  EXPECT_EQ(classes.tensor(classes.find_tensor("classifier.output")).shape.dims, (Dims{3}));
+  EXPECT_EQ(classes.tensor(classes.labels()[0]).shape.dims, (Dims{}));
+}
+
 TEST(Refusals, SayWhatIsAllowed) {
   EXPECT_THAT(refusal("resnet5", {}), AllOf(HasSubstr("unknown model 'resnet5'"), HasSubstr("did you mean 'resnet50'"),
                                             HasSubstr("valid: mlp, lenet")));
@@ -72,6 +102,9 @@ TEST(Refusals, SayWhatIsAllowed) {
   EXPECT_THAT(refusal("gpt", {{"width", "10"}, {"heads", "4"}}),
               AllOf(HasSubstr("operator 'blocks.0.attention.core' (attention)"), HasSubstr("found 4"),
                     HasSubstr("a divisor of the width 10: 1, 2, 5, 10")));
+  EXPECT_THAT(refusal("unet", {{"image", "572"}}), AllOf(HasSubstr("option 'image'"), HasSubstr("multiple of 16")));
+  EXPECT_THAT(refusal("gnmt", {{"layers", "9"}}), AllOf(HasSubstr("option 'layers'"), HasSubstr("even")));
+  EXPECT_THAT(refusal("synthetic", {{"shape", "tree"}}), HasSubstr("random_dag"));
   EXPECT_THAT(refusal("gpt", {{"width", "1000000000"}, {"heads", "1"}}), HasSubstr("2^41"));
 }
 

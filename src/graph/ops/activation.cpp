@@ -1,4 +1,4 @@
-// relu, gelu and softmax.
+// relu, tanh, gelu and softmax.
 #include "graph/ops/ops.h"
 #include "graph/ops/shape_rules.h"
 
@@ -12,6 +12,12 @@ OpFlops relu_flops(const Attributes&, const OperandShapes& shapes) {
 
 // The sign of the output tells where the input was positive, so the input need not stay.
 Saved output_saved(const Attributes&, const OperandShapes&) { return {.outputs = {0}}; }
+
+// The slope of the hyperbolic tangent is 1 - y². It counts ten operations, as in gelu.
+OpFlops tanh_flops(const Attributes&, const OperandShapes& shapes) {
+  const double count = elements(shapes.outputs[0]);
+  return {10.0 * count, 3.0 * count, 0.0};
+}
 
 Inference infer_gelu(const Attributes& attributes, std::span<const TensorShape> inputs) {
   const std::string& approximate = attributes.text("approximate");
@@ -51,6 +57,15 @@ OpSchema relu() {
           .text = "max(x, 0); its backward reads the output",
           .infer = same_shape,
           .flops = relu_flops,
+          .letters = elementwise_letters,
+          .saved = output_saved};
+}
+
+OpSchema tanh() {
+  return {.name = "tanh",
+          .text = "hyperbolic tangent; its backward reads the output",
+          .infer = same_shape,
+          .flops = tanh_flops,
           .letters = elementwise_letters,
           .saved = output_saved};
 }

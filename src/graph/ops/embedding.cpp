@@ -1,4 +1,4 @@
-// embedding of indices, and position_embedding added to a sequence.
+// embedding of indices; position_embedding and segment_embedding, which are added to a sequence.
 #include "graph/ops/ops.h"
 #include "graph/ops/shape_rules.h"
 
@@ -43,6 +43,18 @@ Letters position_letters(const Attributes&, const OperandShapes&) {
   return {.inputs = {"nth"}, .parameters = {"th"}, .outputs = {"nth"}};
 }
 
+Inference infer_segment(const Attributes& attributes, std::span<const TensorShape> inputs) {
+  const Dims& dims = real_dims(inputs, 0);
+  if (dims.size() != 2) refuse_input(0, inputs[0], "[positions, width]");
+  const std::int64_t segments = integer_at_least(attributes, "segments", 1);
+  return {.outputs = {activation(dims)}, .parameters = {{"weight", {segments, dims[1]}, kStandardNormal}}};
+}
+
+// Which row of the table a position reads is known for whole sequences only: positions are not split.
+Letters segment_letters(const Attributes&, const OperandShapes&) {
+  return {.inputs = {"nTh"}, .parameters = {"Sh"}, .outputs = {"nTh"}};
+}
+
 }  // namespace
 
 OpSchema embedding() {
@@ -61,6 +73,16 @@ OpSchema position_embedding() {
           .infer = infer_position,
           .flops = position_flops,
           .letters = position_letters,
+          .saved = nothing_saved};
+}
+
+OpSchema segment_embedding() {
+  return {.name = "segment_embedding",
+          .text = "adds a learned vector to all positions of each of several parts of equal length",
+          .attributes = {{"segments", Attribute(std::int64_t{2})}},
+          .infer = infer_segment,
+          .flops = position_flops,
+          .letters = segment_letters,
           .saved = nothing_saved};
 }
 

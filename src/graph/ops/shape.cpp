@@ -1,4 +1,4 @@
-// Kinds that move or rename elements: concat, reshape, flatten, transpose.
+// Kinds that move, leave out or rename elements: concat, select, reshape, flatten, transpose.
 #include <limits>
 #include <numeric>
 
@@ -12,18 +12,22 @@ namespace {
 
 OpFlops no_flops(const Attributes&, const OperandShapes&) { return {}; }
 
-Inference infer_concat(const Attributes& attributes, std::span<const TensorShape> inputs) {
-  Dims dims = real_dims(inputs, 0);
+std::size_t axis_of(const Attributes& attributes, const Dims& dims) {
   const std::int64_t axis = attributes.integer("axis");
   if (axis < 0 || axis >= static_cast<std::int64_t>(dims.size())) {
     refuse("attribute 'axis'", fmt::format("{}", axis), "an axis of " + format(dims) + ", from 0");
   }
-  const auto joined = static_cast<std::size_t>(axis);
+  return static_cast<std::size_t>(axis);
+}
+
+Inference infer_concat(const Attributes& attributes, std::span<const TensorShape> inputs) {
+  Dims dims = real_dims(inputs, 0);
+  const std::size_t joined = axis_of(attributes, dims);
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Dims& other = real_dims(inputs, i);
     Dims wanted = inputs[0].dims;
     if (other.size() == wanted.size()) wanted[joined] = other[joined];
-    if (other != wanted) refuse_input(i, inputs[i], fmt::format("{} but for axis {}", format(inputs[0].dims), axis));
+    if (other != wanted) refuse_input(i, inputs[i], fmt::format("{} but for axis {}", format(inputs[0].dims), joined));
     dims[joined] += other[joined];
   }
   return {.outputs = {activation(std::move(dims))}};
@@ -47,6 +51,25 @@ Letters concat_letters(const Attributes& attributes, const OperandShapes& shapes
     result.inputs.push_back(with(letter));
   }
   return result;
+}
+
+Inference infer_select(const Attributes& attributes, std::span<const TensorShape> inputs) {
+  Dims dims = real_dims(inputs, 0);
+  const std::size_t axis = axis_of(attributes, dims);
+  const std::int64_t index = attributes.integer("index");
+  if (index < 0 || index >= dims[axis]) {
+    refuse("attribute 'index'", fmt::format("{}", index), fmt::format("0 to {}", dims[axis] - 1));
+  }
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  return {.outputs = {activation(std::move(dims))}};
+}
+
+// The axis that goes is not split: one part would have the index, the others nothing.
+Letters select_letters(const Attributes& attributes, const OperandShapes& shapes) {
+  const std::string kept = batch_and_letters(shapes.outputs[0].dims.size());
+  std::string all = kept;
+  all.insert(static_cast<std::size_t>(attributes.integer("axis")) + 1, 1, 'A');
+  return {.inputs = {all}, .parameters = {}, .outputs = {kept}};
 }
 
 Inference infer_reshape(const Attributes& attributes, std::span<const TensorShape> inputs) {
@@ -156,6 +179,16 @@ OpSchema concat() {
           .infer = infer_concat,
           .flops = no_flops,
           .letters = concat_letters,
+          .saved = nothing_saved};
+}
+
+OpSchema select() {
+  return {.name = "select",
+          .text = "one position of an axis, which then is gone",
+          .attributes = {{"axis", std::nullopt}, {"index", std::nullopt}},
+          .infer = infer_select,
+          .flops = no_flops,
+          .letters = select_letters,
           .saved = nothing_saved};
 }
 

@@ -1,4 +1,4 @@
-// Operators that act on each element alone: relu, gelu, add, multiply.
+// Operators that act on each element alone: relu, tanh, gelu, add, multiply.
 #include <cmath>
 #include <numbers>
 
@@ -26,6 +26,28 @@ class Relu : public OpKernel {
     const T* dy = output_gradient<T>(call);
     T* dx = input_gradient<T>(call);
     for (std::int64_t i = 0; i < elements_; ++i) dx[i] = y[i] > 0 ? dy[i] : T{0};
+  }
+
+ private:
+  std::int64_t elements_;
+};
+
+template <class T>
+class Tanh : public OpKernel {
+ public:
+  explicit Tanh(const Setup& setup) : elements_(elements(setup)) {}
+
+  void forward(const OpCall& call) override {
+    const T* x = input<T>(call);
+    T* y = output<T>(call);
+    for (std::int64_t i = 0; i < elements_; ++i) y[i] = std::tanh(x[i]);
+  }
+
+  void backward_input(const OpCall& call) override {
+    const T* y = output<T>(call);
+    const T* dy = output_gradient<T>(call);
+    T* dx = input_gradient<T>(call);
+    for (std::int64_t i = 0; i < elements_; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
   }
 
  private:
@@ -127,6 +149,7 @@ class Multiply : public OpKernel {
 }  // namespace
 
 std::unique_ptr<OpKernel> make_relu(const Setup& setup) { return make_in_precision<Relu>(setup); }
+std::unique_ptr<OpKernel> make_tanh(const Setup& setup) { return make_in_precision<Tanh>(setup); }
 std::unique_ptr<OpKernel> make_gelu(const Setup& setup) { return make_in_precision<Gelu>(setup); }
 std::unique_ptr<OpKernel> make_add(const Setup& setup) { return make_in_precision<Add>(setup); }
 std::unique_ptr<OpKernel> make_multiply(const Setup& setup) { return make_in_precision<Multiply>(setup); }

@@ -1,4 +1,5 @@
-// Embedding (a table's rows by token) and position embedding (a table added to every sample).
+// Embedding (a table's rows by token), position embedding (a table added to every sample) and segment embedding (a row
+// of a table added to all positions of a part).
 #include <algorithm>
 
 #include "kernels/reference/families.h"
@@ -70,11 +71,52 @@ class PositionEmbedding : public OpKernel {
   std::int64_t rows_, elements_;
 };
 
+template <class T>
+class SegmentEmbedding : public OpKernel {
+ public:
+  explicit SegmentEmbedding(const Setup& setup)
+      : rows_(setup.rows),
+        positions_(setup.input_dims()[0]),
+        width_(setup.input_dims()[1]),
+        segments_(setup.op.attributes.integer("segments")) {}
+
+  void forward(const OpCall& call) override {
+    std::copy_n(input<T>(call), rows_ * positions_ * width_, output<T>(call));
+    each_position(
+        [&](std::int64_t at, std::int64_t row) { add(output<T>(call) + at, parameter<T>(call, 0) + row, width_); });
+  }
+
+  void backward_input(const OpCall& call) override {
+    T* dx = input_gradient<T>(call);
+    if (dx) std::copy_n(output_gradient<T>(call), rows_ * positions_ * width_, dx);
+  }
+
+  void backward_weight(const OpCall& call) override {
+    each_position([&](std::int64_t at, std::int64_t row) {
+      add(parameter_gradient<T>(call, 0) + row, output_gradient<T>(call) + at, width_);
+    });
+  }
+
+ private:
+  /// f(element of the sequence, element of the table), where the position and its segment start.
+  template <class F>
+  void each_position(F f) const {
+    for (std::int64_t i = 0; i < rows_ * positions_; ++i) {
+      f(i * width_, i % positions_ * segments_ / positions_ * width_);
+    }
+  }
+
+  std::int64_t rows_, positions_, width_, segments_;
+};
+
 }  // namespace
 
 std::unique_ptr<OpKernel> make_embedding(const Setup& setup) { return make_in_precision<Embedding>(setup); }
 std::unique_ptr<OpKernel> make_position_embedding(const Setup& setup) {
   return make_in_precision<PositionEmbedding>(setup);
+}
+std::unique_ptr<OpKernel> make_segment_embedding(const Setup& setup) {
+  return make_in_precision<SegmentEmbedding>(setup);
 }
 
 }  // namespace millrace::kernels::reference

@@ -50,7 +50,10 @@ std::unique_ptr<OpKernel> make_mean_squared_error(const Setup& setup);
 std::unique_ptr<OpKernel> make_multiply(const Setup& setup);
 std::unique_ptr<OpKernel> make_position_embedding(const Setup& setup);
 std::unique_ptr<OpKernel> make_relu(const Setup& setup);
+std::unique_ptr<OpKernel> make_segment_embedding(const Setup& setup);
+std::unique_ptr<OpKernel> make_select(const Setup& setup);
 std::unique_ptr<OpKernel> make_softmax(const Setup& setup);
+std::unique_ptr<OpKernel> make_tanh(const Setup& setup);
 std::unique_ptr<OpKernel> make_transpose(const Setup& setup);
 
 }  // namespace millrace::kernels::reference

@@ -1,4 +1,4 @@
-// Operators that only move elements: concat, reshape and flatten (copies), transpose.
+// Operators that only move elements: concat, select, reshape and flatten (copies), transpose.
 #include <algorithm>
 #include <vector>
 
@@ -50,6 +50,37 @@ class Concat : public OpKernel {
   std::int64_t outer_;
   std::int64_t joined_ = 0;
   std::vector<std::int64_t> parts_;
+};
+
+/// One run of `part_` elements out of every `whole_`.
+template <class T>
+class Select : public OpKernel {
+ public:
+  explicit Select(const Setup& setup) : outer_(setup.rows) {
+    const auto axis = static_cast<std::size_t>(setup.op.attributes.integer("axis"));
+    const Dims& dims = setup.input_dims();
+    for (std::size_t i = 0; i < axis; ++i) outer_ *= dims[i];
+    whole_ = setup.rows * element_count(dims) / outer_;
+    part_ = whole_ / dims[axis];
+    first_ = setup.op.attributes.integer("index") * part_;
+  }
+
+  void forward(const OpCall& call) override {
+    for (std::int64_t i = 0; i < outer_; ++i) {
+      std::copy_n(input<T>(call) + i * whole_ + first_, part_, output<T>(call) + i * part_);
+    }
+  }
+
+  void backward_input(const OpCall& call) override {
+    T* dx = input_gradient<T>(call);
+    std::fill_n(dx, outer_ * whole_, T{0});
+    for (std::int64_t i = 0; i < outer_; ++i) {
+      std::copy_n(output_gradient<T>(call) + i * part_, part_, dx + i * whole_ + first_);
+    }
+  }
+
+ private:
+  std::int64_t outer_, whole_, part_, first_;
 };
 
 template <class T>
@@ -121,6 +152,7 @@ class Transpose : public OpKernel {
 }  // namespace
 
 std::unique_ptr<OpKernel> make_concat(const Setup& setup) { return make_in_precision<Concat>(setup); }
+std::unique_ptr<OpKernel> make_select(const Setup& setup) { return make_in_precision<Select>(setup); }
 std::unique_ptr<OpKernel> make_copy(const Setup& setup) { return make_in_precision<Copy>(setup); }
 std::unique_ptr<OpKernel> make_transpose(const Setup& setup) { return make_in_precision<Transpose>(setup); }
 
