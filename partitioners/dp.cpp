@@ -13,6 +13,7 @@
 #include "partitioners/common/baseline.h"
 #include "partitioners/common/equal_cuts.h"
 #include "partitioners/common/pipeline_dp.h"
+#include "partitioners/common/published.h"
 #include "plan/assignment.h"
 
 namespace millrace::partitioners {
@@ -289,6 +290,7 @@ config::Options dp_options() {
 }
 
 plan::PlanSet dp(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate) {
+  if (auto plans = published_plans(problem, options, evaluate)) return std::move(*plans);
   return Search(problem, options, evaluate).run();
 }
 

@@ -80,7 +80,7 @@ class Answer {
   plan::PlanSet plans_;
 };
 
-Stage replicated(std::vector<OpId> ops, std::vector<int> devices) {
+Stage replicated(OpList ops, std::vector<int> devices) {
   Stage stage;
   stage.ops = std::move(ops);
   stage.shares.assign(devices.size(), 1.0 / static_cast<double>(devices.size()));
@@ -140,11 +140,12 @@ plan::PlanSet dapple_plans(const plan::Problem& problem, Clock::time_point deadl
     return answer.take();
   }
   Plan plan = answer.plan(found.micro_batches);
+  const std::vector<OpList> ops(found.stages.begin(), found.stages.end());  // shared by the pipelines
   plan.pipelines.assign(static_cast<std::size_t>(found.pipelines), plan.pipelines[0]);
   for (std::size_t p = 0; p < plan.pipelines.size(); ++p) {
     plan.pipelines[p].share = 1.0 / found.pipelines;
-    for (std::size_t s = 0; s < found.stages.size(); ++s) {
-      plan.pipelines[p].stages.push_back(replicated(found.stages[s], std::move(found.devices[p][s])));
+    for (std::size_t s = 0; s < ops.size(); ++s) {
+      plan.pipelines[p].stages.push_back(replicated(ops[s], std::move(found.devices[p][s])));
     }
   }
   answer.add(std::move(plan), found.bound, found.late);
