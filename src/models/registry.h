@@ -17,7 +17,8 @@ struct Entry {
   std::string name;
   std::string description;
   config::Options options;
-  /// `values` holds every option. The graph ends in the operator "loss" and reads "input" and "labels".
+  /// `values` holds every option. The graph of a network ends in the operator "loss" and reads "input" and "labels"
+  /// (gnmt also "target"); made-up graphs have neither data nor loss.
   /// \throws InvalidInput  options that do not fit together: names the operator, what was found and what is allowed.
   std::function<Graph(const config::Values&)> make;
 };
