@@ -123,24 +123,42 @@ GraphAssembler::GraphAssembler(std::string name, std::int64_t micro_batch, confi
     : builder_(std::move(name)), micro_batch_(micro_batch), problems_(problems) {}
 
 void GraphAssembler::add_data(const config::Field& field, Role role) {
-  config::Reader reader = field.map();
-  const std::string name = reader.required("name", config::Text{});
-  const Dims shape = reader.required("shape", config::IntegerList{1});
-  const bool is_label = role == Role::label;
-  const std::string element = reader.get("element", config::OneOf{{"real", "index"}}, is_label ? "index" : "real");
-  const TensorShape all{.dims = shape, .element = element == "index" ? ElementType::index : ElementType::real};
+  const std::size_t before = problems_.size();
+  Data data{.name = {}, .shape = {}, .role = role, .field = field};
+  {
+    config::Reader reader = field.map();
+    data.name = reader.required("name", config::Text{});
+    data.shape.dims = reader.required("shape", config::IntegerList{1});
+    const std::string standard = role == Role::label ? "index" : "real";
+    const std::string element = reader.get("element", config::OneOf{{"real", "index"}}, standard);
+    data.shape.element = element == "index" ? ElementType::index : ElementType::real;
+  }
+  if (problems_.size() > before) return;
+  const auto same = [&data](const Data& other) { return data.name == other.name; };
+  if (std::any_of(data_.begin(), data_.end(), same)) field.refuse(fmt::format("name '{}' is used twice", data.name));
+  names_.push_back(data.name);
+  data_.push_back(std::move(data));
+}
+
+TensorId GraphAssembler::add_tensor(const Data& data) {
   try {
-    if (name.empty()) return;  // told already
-    is_label ? builder_.label(name, all) : builder_.input(name, all);
-    names_.push_back(name);
+    return data.role == Role::label ? builder_.label(data.name, data.shape) : builder_.input(data.name, data.shape);
   } catch (const InvalidInput& error) {
-    field.refuse(error.what());
+    data.field.refuse(error.what());
+    refused_.insert(data.name);
+    return -1;
   }
 }
 
-TensorId GraphAssembler::find(const std::string& name) const {
+TensorId GraphAssembler::find(const std::string& name) {
   const TensorId first_output = builder_.find_tensor(name + ".output");
-  return first_output >= 0 ? first_output : builder_.find_tensor(name);
+  const TensorId known = first_output >= 0 ? first_output : builder_.find_tensor(name);
+  if (known >= 0) return known;
+  const auto data = std::find_if(data_.begin(), data_.end(), [&name](const Data& d) { return d.name == name; });
+  if (data == data_.end()) return -1;
+  const TensorId added = add_tensor(*data);
+  data_.erase(data);
+  return added;
 }
 
 bool GraphAssembler::read_inputs(const Op& op, std::vector<TensorId>& inputs) {
@@ -267,6 +285,7 @@ void GraphAssembler::tell_unresolved() {
 }
 
 Graph GraphAssembler::finish() {
+  for (const Data& data : data_) add_tensor(data);
   tell_unresolved();
   problems_.throw_if_any();
   return builder_.build();

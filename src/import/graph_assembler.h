@@ -18,7 +18,7 @@ class GraphAssembler {
   /// \param micro_batch  samples that the figures of cost operators are for.
   GraphAssembler(std::string name, std::int64_t micro_batch, config::Problems& problems);
 
-  /// An element of `inputs` or `labels`.
+  /// An element of `inputs` or `labels`. Becomes a tensor of the graph where an operator first reads it.
   void add_data(const config::Field& field, Role role);
   /// The next element of `operators`.
   /// \throws InvalidInput  the problems so far, once there are very many.
@@ -31,13 +31,20 @@ class GraphAssembler {
 
  private:
   class Op;  // an element of `operators` under reading
+  struct Data {
+    std::string name;
+    TensorShape shape;
+    Role role;
+    config::Field field;
+  };
   struct Unresolved {
     config::Where where;
     std::string path;
     std::string name;
   };
 
-  TensorId find(const std::string& name) const;
+  TensorId find(const std::string& name);
+  TensorId add_tensor(const Data& data);
   bool add_cost(const Op& op, std::vector<TensorId> inputs);
   bool add_kind(const Op& op, std::vector<TensorId> inputs);
   bool read_inputs(const Op& op, std::vector<TensorId>& inputs);
@@ -47,6 +54,7 @@ class GraphAssembler {
   std::int64_t micro_batch_;
   config::Problems& problems_;
   std::size_t index_ = 0;                    // of the operator
+  std::vector<Data> data_;                   // that no operator has read yet
   std::vector<std::string> names_;           // of inputs, labels and operators that were added
   std::unordered_set<std::string> refused_;  // operators with problems: what reads them is not told again
   std::vector<Unresolved> unresolved_;

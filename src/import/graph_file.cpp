@@ -58,6 +58,7 @@ GraphFile assemble(const Node& root, const std::string& file, Problems& problems
   GraphAssembler assembler(head.name, head.micro_batch, problems);
   add_data(root, "inputs", Role::input, problems, assembler);
   add_data(root, "labels", Role::label, problems, assembler);
+  problems.throw_if_any();  // else every operator that reads them would be told
   add_operators(assembler);
   if (assembler.operators() == 0) {
     config::Field(*root.find("operators"), "operators", problems).refuse("found no operators, allowed: at least one");

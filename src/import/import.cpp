@@ -65,8 +65,8 @@ Imported load_graph(std::string_view text, const std::string& file) {
 Imported load(const std::filesystem::path& file, const Options& options) {
   if (file.extension() == ".onnx") {
     throw InvalidInput(
-        fmt::format("{}: ONNX is not built in yet; allowed: a millrace graph (YAML or JSON), PipeDream "
-                    "graph.txt, dnn-partitioning or Piper JSON",
+        fmt::format("{}: ONNX is not built in yet; allowed: a millrace graph, a PipeDream profile, "
+                    "dnn-partitioning JSON, Piper JSON",
                     file.string()));
   }
   return load_text(read_file(file), file.string(), options);

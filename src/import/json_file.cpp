@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
+#include "config/document.h"
+#include "import/json_nodes.h"
 #include "import/json_place.h"
 
 namespace millrace::import {
@@ -21,29 +23,32 @@ constexpr int kDeepest = 64;
 class Checks {
  public:
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDeepest) throw InvalidInput(fmt::format("nested beyond {} levels", kDeepest));
+    sound_ = sound_ && depth <= kDeepest;
+    if (!sound_) return false;  // nothing more is kept
     if (event == json::parse_event_t::object_start) {
       keys_.emplace_back();
     } else if (event == json::parse_event_t::object_end) {
       keys_.pop_back();
     } else if (event == json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) throw InvalidInput(fmt::format("key '{}' is given twice in one map", key));
+      sound_ = keys_.back().insert(key).second;
     }
-    return true;
+    return sound_;
   }
+  bool sound() const { return sound_; }
 
  private:
   std::vector<std::unordered_set<std::string>> keys_;
+  bool sound_ = true;
 };
 
+// In the words of the configuration's own errors.
 std::string found(const json& value) {
-  if (value.is_object()) return "a map";
-  if (value.is_array()) return "a list";
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  constexpr std::size_t kMostShown = 60;
-  return text.size() > kMostShown ? text.substr(0, text.find_last_of(' ', kMostShown)).substr(0, kMostShown) + "…"
-                                  : text;
+  using config::Node;
+  if (value.is_object()) return config::found(Node::map());
+  if (value.is_array()) return config::found(Node::sequence());
+  if (value.is_null()) return config::found(Node());
+  return config::found(value.is_string() ? Node::quote(value.get<std::string>()) : Node::plain(value.dump()));
 }
 
 }  // namespace
@@ -55,14 +60,12 @@ JsonFile::JsonFile(std::string file_name, std::string_view file_text)
   Checks checks;
   try {
     *document = json::parse(text.begin(), text.end(), std::ref(checks));
-  } catch (const json::parse_error& error) {
-    const auto [line, column] = line_and_column(text, error.byte > 0 ? error.byte - 1 : 0);
-    throw InvalidInput(fmt::format("{}:{}:{}: not JSON: {}", name, line, column, reason_of(error.what())));
-  } catch (const json::exception& error) {
-    throw InvalidInput(fmt::format("{}: {}", name, reason_of(error.what())));
-  } catch (const InvalidInput& error) {
-    throw InvalidInput(fmt::format("{}: {}", name, error.what()));
+    if (checks.sound()) return;
+  } catch (const json::exception&) {
+    document = nullptr;
   }
+  load_json(text, config::file_source(name), "", nullptr);  // refuses the same, and knows where it stands
+  throw InvalidInput(fmt::format("{}: not JSON", name));
 }
 
 JsonFile::~JsonFile() = default;

@@ -147,7 +147,7 @@ void read_edge(const std::vector<std::string_view>& parts, const Where& line, Pr
 
 Profile read_profile(std::string_view text, const std::string& file) {
   Profile profile;
-  Where line{std::make_shared<config::Source>(config::Source{file, {}, true}), 0, 0};
+  Where line{std::make_shared<config::Source>(config::Source{file, {}, true}), 0, 1};
   config::check_characters(text, line.source, "PipeDream profile");
   while (!text.empty()) {
     const std::string_view written = text.substr(0, text.find('\n'));
