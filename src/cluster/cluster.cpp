@@ -1,6 +1,7 @@
 // Which link two devices share.
 #include "cluster/cluster.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,12 +10,30 @@
 
 namespace millrace::cluster {
 
+namespace {
+
+// Linear in the devices for each kind that there is.
+std::vector<int> first_alike(const std::vector<Device>& devices) {
+  std::vector<int> first, kinds;
+  for (int d = 0; d < static_cast<int>(devices.size()); ++d) {
+    const auto found = std::find_if(kinds.begin(), kinds.end(), [&](int kind) {
+      return devices[static_cast<std::size_t>(kind)] == devices[static_cast<std::size_t>(d)];
+    });
+    first.push_back(found == kinds.end() ? d : *found);
+    if (first.back() == d) kinds.push_back(d);
+  }
+  return first;
+}
+
+}  // namespace
+
 Cluster::Cluster(std::string name, Kind kind, std::vector<Device> devices, std::vector<int> node_of,
                  std::vector<Node> nodes, Network network, bool emulated)
     : name_(std::move(name)),
       kind_(kind),
       emulated_(emulated),
       devices_(std::move(devices)),
+      first_alike_(millrace::cluster::first_alike(devices_)),
       node_of_(std::move(node_of)),
       nodes_(std::move(nodes)),
       network_(std::move(network)) {

@@ -67,6 +67,8 @@ class Cluster {
   int size() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device>& devices() const { return devices_; }
   const Device& device(int index) const { return devices_[static_cast<std::size_t>(index)]; }
+  /// The first device that equals this one: costs are the same, so they are asked for once.
+  int first_alike(int device) const { return first_alike_[static_cast<std::size_t>(device)]; }
   const std::vector<Node>& nodes() const { return nodes_; }
   int node_of(int device) const { return node_of_[static_cast<std::size_t>(device)]; }
   const Network& network() const { return network_; }
@@ -82,6 +84,7 @@ class Cluster {
   Kind kind_;
   bool emulated_;
   std::vector<Device> devices_;
+  std::vector<int> first_alike_;
   std::vector<int> node_of_;
   std::vector<Node> nodes_;
   Network network_;

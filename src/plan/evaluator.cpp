@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "plan/bounds.h"
 #include "plan/published.h"
-#include "plan/rows.h"
 #include "plan/stage_times.h"
 
 namespace millrace::plan {
@@ -19,8 +20,8 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 class Evaluation {
  public:
-  Evaluation(const Plan& plan, const Problem& problem, const StageBytes& bytes)
-      : plan_(plan), problem_(problem), bytes_(bytes), times_(plan_times(plan, problem)) {}
+  Evaluation(const Plan& plan, const Problem& problem, const StageBytes& bytes, const std::optional<Bound>& bound)
+      : plan_(plan), problem_(problem), bytes_(bytes), bound_(bound), times_(plan_times(plan, problem)) {}
 
   PlanReport run() {
     report_.schedule = plan_.schedule;
@@ -30,6 +31,7 @@ class Evaluation {
       report_.micro_batches = std::max(report_.micro_batches, pipeline.micro_batches);
     }
     report_.stopped_by = "complete";
+    report_.node_crossings = times_.node_crossings;
     for (int p = 0; p < report_.pipelines; ++p) stages(p);
     iteration();
     traffic();
@@ -100,6 +102,7 @@ class Evaluation {
       reduction_total += reduction.time;
     }
     report_.iteration_time_s = report_.makespan_s = end.value();
+    report_.exposed_reduction_s = (end - compute_end).value();
     report_.bottleneck_s = slowest.value();
     report_.balance = count > 0 && stage_sum > Seconds{} ? slowest / stage_sum * count : 1.0;
     report_.throughput_samples_per_s = end > Seconds{} ? static_cast<double>(problem_.batch) / end.value() : 0.0;
@@ -115,23 +118,28 @@ class Evaluation {
       }
     }
     report_.bubble_fraction = end > Seconds{} ? std::max(0.0, 1.0 - busy / (devices * end.value())) : 0.0;
-    limiting_op(slowest);
+    const auto limiting = std::find_if(report_.stages.begin(), report_.stages.end(), [&](const StageReport& row) {
+      return times(row.pipeline)[static_cast<std::size_t>(row.index)].seconds().total() == slowest;
+    });
+    limit(static_cast<std::size_t>(limiting - report_.stages.begin()));
   }
 
-  void limiting_op(Seconds slowest) {
-    for (int p = 0; p < report_.pipelines; ++p) {
-      for (int s = 0; s < static_cast<int>(times(p).size()); ++s) {
-        if (times(p)[static_cast<std::size_t>(s)].seconds().total() != slowest) continue;
-        const Stage& stage = pipeline(p).stages[static_cast<std::size_t>(s)];
-        const std::int64_t rows = replica_rows(plan_, problem_.batch, {p, s}, 0, 0).size();
-        const auto longer = [&](OpId a, OpId b) {
-          return problem_.cost->op_time(a, rows, stage.devices[0]).total() <
-                 problem_.cost->op_time(b, rows, stage.devices[0]).total();
-        };
-        report_.limiting_op = problem_.graph->op(*std::max_element(stage.ops.begin(), stage.ops.end(), longer)).name;
-        return;
-      }
+  // Names the longest operator of a stage as what limits the plan.
+  void limit(std::size_t index) {
+    const StageReport& row = report_.stages[index];
+    const Stage& stage = pipeline(row.pipeline).stages[static_cast<std::size_t>(row.index)];
+    const std::int64_t rows = times(row.pipeline)[static_cast<std::size_t>(row.index)].rows.front();
+    Seconds longest(-1);
+    OpId limiting = stage.ops.front();
+    for (const OpId op : stage.ops) {
+      const Seconds time = problem_.cost->op_time(op, rows, stage.devices[0]).total();
+      if (time <= longest) continue;
+      longest = time;
+      limiting = op;
     }
+    report_.limiting_stage = index;
+    report_.limiting_op = problem_.graph->op(limiting).name;
+    report_.limiting_op_s = longest.value();
   }
 
   // Activations and their gradients, once for each receiving stage; gradient sums by a ring: 2(n−1) times their size.
@@ -150,10 +158,9 @@ class Evaluation {
     std::int64_t total = 0, ranks = 0;
     for (StageReport& row : report_.stages) {
       const Stage& stage = pipeline(row.pipeline).stages[static_cast<std::size_t>(row.index)];
-      for (std::size_t r = 0; r < stage.shares.size(); ++r) {
-        const std::int64_t rows =
-            replica_rows(plan_, problem_.batch, {row.pipeline, row.index}, 0, static_cast<int>(r)).size();
-        const StageFootprint footprint = bytes_.footprint(stage.ops, rows, stage.recompute);
+      const std::vector<std::int64_t>& rows = times(row.pipeline)[static_cast<std::size_t>(row.index)].rows;
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        const StageFootprint& footprint = footprint_of(stage, rows[r]);
         const StageMemory memory = stage_memory(footprint, row.live_micro_batches);
         row.activation_bytes += footprint.per_slot.value();
         row.parameter_bytes = footprint.weights.value();
@@ -170,6 +177,13 @@ class Evaluation {
     report_.mean_memory_bytes = ranks > 0 ? total / ranks : 0;
     const double gibibytes = static_cast<double>(report_.peak_memory_bytes) / kGiB;
     report_.memory_efficiency = gibibytes > 0 ? report_.throughput_samples_per_s / gibibytes : 0.0;
+  }
+
+  // Equal pipelines share their lists of operators: the list itself is the key.
+  const StageFootprint& footprint_of(const Stage& stage, std::int64_t rows) {
+    const auto [entry, is_new] = footprints_.try_emplace({stage.ops.data(), stage.recompute.data(), rows});
+    if (is_new) entry->second = bytes_.footprint(stage.ops, rows, stage.recompute);
+    return entry->second;
   }
 
   // The stage that is furthest over its limit is named, with the limit that it would need.
@@ -196,10 +210,12 @@ class Evaluation {
       judge_published();
     } else {
       report_.objective_value = value_of(problem_.objective, report_);
-      report_.bound = lower_bound(problem_);
     }
-    if (report_.objective_value && report_.bound && *report_.bound > 0) {
-      report_.optimality_gap = (*report_.objective_value - *report_.bound) / *report_.bound;
+    if (!bound_) return;
+    report_.bound = bound_->value;
+    report_.bound_source = bound_->source;
+    if (report_.objective_value) {
+      report_.optimality_gap = optimality_gap(problem_.objective, *report_.objective_value, bound_->value);
     }
   }
 
@@ -210,14 +226,16 @@ class Evaluation {
     report_.feasible = judgement.why_not.empty();
     report_.why_not = judgement.why_not;
     report_.bottleneck_s = judgement.bottleneck;
-    report_.bound = published_bound(problem_);
+    limit(static_cast<std::size_t>(judgement.limiting_stage));  // of the first pipeline, whose stages come first
     if (judgement.memory_bytes > 0) report_.peak_memory_bytes = std::llround(judgement.memory_bytes);
   }
 
   const Plan& plan_;
   const Problem& problem_;
   const StageBytes& bytes_;
+  const std::optional<Bound>& bound_;
   PlanTimes times_;
+  std::map<std::tuple<const OpId*, const OpId*, std::int64_t>, StageFootprint> footprints_;
   PlanReport report_;
   std::int64_t furthest_over_ = 0;  // bytes
 };
@@ -232,6 +250,13 @@ ClosedFormEvaluator::ClosedFormEvaluator(const Problem& problem, const StageByte
   bytes_ = counted_.get();
 }
 
-PlanReport ClosedFormEvaluator::evaluate(const Plan& plan) { return Evaluation(plan, *problem_, *bytes_).run(); }
+const std::optional<Bound>& ClosedFormEvaluator::bound() {
+  if (!bound_) bound_ = proven_bound(*problem_, counted_ ? Judge::closed_form : Judge::measured);
+  return *bound_;
+}
+
+PlanReport ClosedFormEvaluator::evaluate(const Plan& plan) {
+  return Evaluation(plan, *problem_, *bytes_, bound()).run();
+}
 
 }  // namespace millrace::plan

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "plan/bounds.h"
 #include "plan/problem.h"
 #include "plan/report.h"
 
@@ -26,9 +28,12 @@ class ClosedFormEvaluator : public Evaluator {
   PlanReport evaluate(const Plan& plan) override;
 
  private:
+  const std::optional<Bound>& bound();
+
   const Problem* problem_;
   std::unique_ptr<StageBytes> counted_;
   const StageBytes* bytes_;
+  std::optional<std::optional<Bound>> bound_;  // asked for once: it is the problem's
 };
 
 }  // namespace millrace::plan

@@ -67,7 +67,10 @@ struct PlanReport {
   int node_crossings = 0;  ///< pairs of stages of a pipeline that exchange tensors across nodes
   HiddenCommunication hidden_communication{};
   double balance = 0;
-  std::string limiting_op{};  ///< the longest operator of the slowest stage
+  double exposed_reduction_s = 0;  ///< of gradients, behind the last backward
+  std::size_t limiting_stage = 0;  ///< the slowest, in `stages`
+  std::string limiting_op{};       ///< its longest operator
+  double limiting_op_s = 0;        ///< for one micro-batch, on its first replica
   std::vector<StageReport> stages{};
 };
 

@@ -1,25 +1,92 @@
-// Sums operator times, and finds which tensors cross between stages and which devices own which parameters.
+// Sums operator times, once for each kind of device, and prices what crosses between stages by their slowest link.
 #include "plan/stage_times.h"
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "graph/footprint.h"
+#include "plan/owners.h"
+#include "plan/plan_cuts.h"
 #include "plan/rows.h"
 
 namespace millrace::plan {
 namespace {
 
+// One device for each node that a stage is on, the lowest and the highest there.
+struct OnNode {
+  int node = 0;
+  int first = 0;
+  int last = 0;
+};
+
+std::vector<OnNode> by_node(const std::vector<int>& devices, const cluster::Cluster& cluster) {
+  std::vector<OnNode> nodes;
+  for (const int device : devices) {
+    const int node = cluster.node_of(device);
+    const auto found = std::find_if(nodes.rbegin(), nodes.rend(), [&](const OnNode& n) { return n.node == node; });
+    if (found == nodes.rend()) {
+      nodes.push_back({node, device, device});
+    } else {
+      found->last = device;
+    }
+  }
+  return nodes;
+}
+
+// Pairs of devices of two stages, one for each different link between them.
+class Pairs {
+ public:
+  Pairs(const Stage& from, const Stage& to, const cluster::Cluster& cluster) {
+    const std::vector<OnNode> senders = by_node(from.devices, cluster), receivers = by_node(to.devices, cluster);
+    for (const OnNode& sender : senders) {
+      for (const OnNode& receiver : receivers) {
+        // A device with itself (it may hold several stages) stands for a pair only where there is no other.
+        const int a = sender.first == receiver.last ? sender.last : sender.first;
+        const cluster::Link link = cluster.link(a, receiver.last);
+        const auto known = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& p) { return p.link == link; });
+        if (known == pairs_.end()) pairs_.push_back({link, a, receiver.last});
+        one_node_ = one_node_ && sender.node == receiver.node && senders.front().node == sender.node;
+      }
+    }
+  }
+
+  bool one_node() const { return one_node_; }
+
+  // The slowest pair decides.
+  Seconds message(Bytes bytes, const cost::CostModel& cost) const {
+    Seconds slowest;
+    for (const Pair& pair : pairs_) slowest = std::max(slowest, cost.transfer_time(bytes, pair.from, pair.to));
+    return slowest;
+  }
+
+ private:
+  struct Pair {
+    cluster::Link link;
+    int from = 0;
+    int to = 0;
+  };
+  std::vector<Pair> pairs_;
+  bool one_node_ = true;
+};
+
 class Timing {
  public:
-  Timing(const Plan& plan, const Problem& problem) : plan_(plan), problem_(problem), graph_(*problem.graph) {}
+  Timing(const Plan& plan, const Problem& problem)
+      : plan_(plan), problem_(problem), cuts_(plan_cuts(plan, *problem.graph)) {}
 
   PlanTimes run() {
+    std::vector<double> shares;
+    for (const Pipeline& pipeline : plan_.pipelines) shares.push_back(pipeline.share);
+    const std::vector<std::int64_t> rows = largest_remainder(problem_.batch, shares);
     times_.stages.resize(plan_.pipelines.size());
     for (int p = 0; p < static_cast<int>(plan_.pipelines.size()); ++p) {
-      const auto& stages = plan_.pipelines[static_cast<std::size_t>(p)].stages;
-      times_.stages[static_cast<std::size_t>(p)].resize(stages.size());
-      for (int s = 0; s < static_cast<int>(stages.size()); ++s) compute({p, s});
+      const Pipeline& pipeline = plan_.pipelines[static_cast<std::size_t>(p)];
+      const std::int64_t micro_batches = pipeline.micro_batches;
+      const std::int64_t longest = (rows[static_cast<std::size_t>(p)] + micro_batches - 1) / micro_batches;
+      times_.stages[static_cast<std::size_t>(p)].resize(pipeline.stages.size());
+      for (int s = 0; s < static_cast<int>(pipeline.stages.size()); ++s) compute({p, s}, longest);
       transfers(p);
     }
     reductions();
@@ -34,31 +101,14 @@ class Timing {
     return times_.stages[static_cast<std::size_t>(ref.pipeline)][static_cast<std::size_t>(ref.stage)];
   }
 
-  std::vector<std::int64_t> rows_of(StageRef ref) const {
-    std::vector<std::int64_t> rows;
-    for (int r = 0; r < static_cast<int>(stage(ref).shares.size()); ++r) {
-      rows.push_back(replica_rows(plan_, problem_.batch, ref, 0, r).size());
-    }
-    return rows;
-  }
-
-  void compute(StageRef ref) {
+  void compute(StageRef ref, std::int64_t longest) {
     const Stage& where = stage(ref);
-    const std::vector<std::int64_t> rows = rows_of(ref);
     StageTimes& result = times(ref);
+    result.rows = largest_remainder(longest, where.shares);
     Seconds slowest;
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      const int device = where.devices[r * static_cast<std::size_t>(where.tensor_parallel)];
-      cost::OpTime total;
-      for (const OpId op : where.ops) {
-        const cost::OpTime time = problem_.cost->op_time(op, rows[r], device);
-        total.forward += time.forward;
-        total.backward_input += time.backward_input;
-        total.backward_weight += time.backward_weight;
-      }
-      for (const OpId op : where.recompute) {  // run again before their backward (METHODS 3)
-        total.backward_input += problem_.cost->op_time(op, rows[r], device).forward;
-      }
+    for (std::size_t r = 0; r < result.rows.size(); ++r) {
+      const cost::OpTime total =
+          stage_time(where, result.rows[r], where.devices[r * static_cast<std::size_t>(where.tensor_parallel)]);
       result.busy += total.total() * static_cast<double>(where.tensor_parallel);
       if (r > 0 && total.total() <= slowest) continue;
       slowest = total.total();
@@ -67,88 +117,60 @@ class Timing {
     }
   }
 
-  // The slowest pair of devices of two stages decides.
-  Seconds message(Bytes bytes, const Stage& from, const Stage& to) const {
-    Seconds slowest;
-    for (const int a : from.devices) {
-      for (const int b : to.devices) slowest = std::max(slowest, problem_.cost->transfer_time(bytes, a, b));
+  // Equal pipelines share their lists of operators: the list itself is the key.
+  const cost::OpTime& stage_time(const Stage& where, std::int64_t rows, int device) {
+    const int kind = problem_.cluster->first_alike(device);
+    const auto [entry, is_new] = known_.try_emplace({where.ops.data(), where.recompute.data(), rows, kind});
+    cost::OpTime& total = entry->second;
+    if (!is_new) return total;
+    for (const OpId op : where.ops) {
+      const cost::OpTime time = problem_.cost->op_time(op, rows, kind);
+      total.forward += time.forward;
+      total.backward_input += time.backward_input;
+      total.backward_weight += time.backward_weight;
     }
-    return slowest;
+    for (const OpId op : where.recompute) {  // run again before their backward (METHODS 3)
+      total.backward_input += problem_.cost->op_time(op, rows, kind).forward;
+    }
+    return total;
   }
 
   void transfers(int pipeline) {
     const auto& stages = plan_.pipelines[static_cast<std::size_t>(pipeline)].stages;
-    std::vector<int> stage_of(static_cast<std::size_t>(graph_.size()), -1);
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      for (const OpId op : stages[s].ops) stage_of[static_cast<std::size_t>(op)] = static_cast<int>(s);
-    }
-    std::vector<std::vector<std::int64_t>> rows;
-    for (int s = 0; s < static_cast<int>(stages.size()); ++s) rows.push_back(rows_of({pipeline, s}));
-
-    for (TensorId id = 0; id < static_cast<TensorId>(graph_.tensors().size()); ++id) {
-      const Tensor& tensor = graph_.tensor(id);
-      if (tensor.producer < 0) continue;
-      const int from = stage_of[static_cast<std::size_t>(tensor.producer)];
-      std::vector<int> receivers;
-      for (const OpId reader : graph_.consumers(id)) {
-        const int to = stage_of[static_cast<std::size_t>(reader)];
-        if (to != from) receivers.push_back(to);
+    std::map<std::pair<int, int>, Pairs> pairs;
+    const Cut& cut = cuts_.cuts[static_cast<std::size_t>(cuts_.of_pipeline[static_cast<std::size_t>(pipeline)])];
+    for (const Crossing& crossing : cut.crossings) {
+      auto between = pairs.find({crossing.from, crossing.to});
+      if (between == pairs.end()) {
+        const Pairs made(stages[static_cast<std::size_t>(crossing.from)], stages[static_cast<std::size_t>(crossing.to)],
+                         *problem_.cluster);
+        between = pairs.emplace(std::pair(crossing.from, crossing.to), made).first;
+        if (!made.one_node()) ++times_.node_crossings;
       }
-      std::sort(receivers.begin(), receivers.end());
-      receivers.erase(std::unique(receivers.begin(), receivers.end()), receivers.end());
-      const Bytes row = tensor_bytes(tensor, problem_.sizes.real);
-      for (const int to : receivers) {
-        const auto& to_rows = rows[static_cast<std::size_t>(to)];
-        std::int64_t all = 0;
-        for (const std::int64_t count : to_rows) all += count;
-        const std::int64_t most = *std::max_element(to_rows.begin(), to_rows.end());
-        times({pipeline, to}).transfer +=
-            message(most * row, stages[static_cast<std::size_t>(from)], stages[static_cast<std::size_t>(to)]);
-        times({pipeline, to}).received += all * row;
-        times({pipeline, from}).sent += all * row;
-      }
+      StageTimes& to = times({pipeline, crossing.to});
+      std::int64_t all = 0;
+      for (const std::int64_t count : to.rows) all += count;
+      const std::int64_t most = *std::max_element(to.rows.begin(), to.rows.end());
+      const Bytes row = tensor_bytes(problem_.graph->tensor(crossing.tensor), problem_.sizes.real);
+      to.transfer += between->second.message(most * row, *problem_.cost);
+      to.received += all * row;
+      times({pipeline, crossing.from}).sent += all * row;
     }
   }
 
   void reductions() {
-    std::map<TensorId, std::vector<StageRef>> users;
-    for (int p = 0; p < static_cast<int>(plan_.pipelines.size()); ++p) {
-      const int count = static_cast<int>(plan_.pipelines[static_cast<std::size_t>(p)].stages.size());
-      for (int s = 0; s < count; ++s) {
-        for (const OpId op : stage({p, s}).ops) {
-          for (const auto* owned : {&graph_.op(op).parameters, &graph_.op(op).buffers}) {
-            for (const TensorId id : *owned) {
-              std::vector<StageRef>& list = users[id];
-              if (list.empty() || list.back() != StageRef{p, s}) list.push_back({p, s});
-            }
-          }
-        }
-      }
-    }
-    std::map<std::vector<int>, Reduction> by_owners;
-    for (const auto& [id, stages] : users) {
-      std::vector<int> owners;
-      for (const StageRef& ref : stages) {
-        owners.insert(owners.end(), stage(ref).devices.begin(), stage(ref).devices.end());
-      }
-      std::sort(owners.begin(), owners.end());
-      Reduction& reduction = by_owners[owners];
-      reduction.stages = stages;
-      reduction.devices = owners;
-      reduction.bytes += tensor_bytes(graph_.tensor(id), problem_.sizes.real);
-    }
-    for (auto& [owners, reduction] : by_owners) {
-      if (owners.size() < 2) continue;
-      reduction.time = problem_.cost->all_reduce_time(reduction.bytes, owners);
+    times_.reductions = shared_parameters(plan_, cuts_, *problem_.graph, problem_.sizes.real);
+    for (Reduction& reduction : times_.reductions) {
+      reduction.time = problem_.cost->all_reduce_time(reduction.bytes, reduction.devices);
       for (const StageRef& ref : reduction.stages) times(ref).reduction += reduction.time;
-      times_.reductions.push_back(std::move(reduction));
     }
   }
 
   const Plan& plan_;
   const Problem& problem_;
-  const Graph& graph_;
+  PlanCuts cuts_;
   PlanTimes times_;
+  std::map<std::tuple<const OpId*, const OpId*, std::int64_t, int>, cost::OpTime> known_;
 };
 
 }  // namespace

@@ -11,15 +11,16 @@ namespace millrace::plan {
 
 /// One stage of one pipeline; per micro-batch (the longest), on the slowest replica.
 struct StageTimes {
-  Seconds forward{};   ///< compute
+  Seconds forward{};  ///< compute
   Seconds backward{};
   /// Activations from other stages; their gradients take as long again. Both count for the receiving stage, so that
   /// each tensor is charged once for each stage that reads it.
   Seconds transfer{};
-  Seconds busy{};       ///< compute of all replicas together, over one micro-batch
-  Bytes received{};     ///< activations, from other devices, all replicas together
-  Bytes sent{};         ///< the same tensors, at their producer
-  Seconds reduction{};  ///< of its gradients, over all owners
+  Seconds busy{};                    ///< compute of all replicas together, over one micro-batch
+  Bytes received{};                  ///< activations, from other devices, all replicas together
+  Bytes sent{};                      ///< the same tensors, at their producer
+  Seconds reduction{};               ///< of its gradients, over all owners
+  std::vector<std::int64_t> rows{};  ///< of the longest micro-batch, by replica
 
   StageSeconds seconds() const { return {forward + transfer, backward + transfer}; }
 };
@@ -35,8 +36,12 @@ struct Reduction {
 struct PlanTimes {
   std::vector<std::vector<StageTimes>> stages;  ///< [pipeline][stage]
   std::vector<Reduction> reductions;
+  /// Pairs of stages of a pipeline that exchange tensors and do not share one node.
+  int node_crossings = 0;
 };
 
+/// Linear in operators and devices where pipelines are cut alike: equal stages on equal devices are timed once.
+/// Devices that share links of one kind are taken to exchange a message in the same time.
 /// \pre the plan is valid.
 PlanTimes plan_times(const Plan& plan, const Problem& problem);
 
