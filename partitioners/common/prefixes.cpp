@@ -2,6 +2,7 @@
 #include "partitioners/common/prefixes.h"
 
 #include <algorithm>
+#include <bit>
 #include <queue>
 #include <unordered_set>
 #include <utility>
@@ -138,20 +139,111 @@ Prefixes Prefixes::of_order(std::span<const int> order, std::span<const std::siz
   return prefixes;
 }
 
-Prefixes Prefixes::of_orders(std::span<const std::vector<int>> orders) {
-  Prefixes prefixes;
-  prefixes.items_ = orders[0].size();
-  prefixes.words_ = std::max<std::size_t>(1, (prefixes.items_ + 63) / 64);
-  const std::size_t words = prefixes.words_;
-  std::vector<Bits> running(orders.size(), Bits(words, 0));
-  for (std::size_t count = 0; count <= prefixes.items_; ++count) {
-    std::vector<Bits> distinct;
-    for (std::size_t o = 0; o < orders.size(); ++o) {
-      if (count > 0) set(running[o], orders[o][count - 1]);
-      if (std::find(distinct.begin(), distinct.end(), running[o]) == distinct.end()) distinct.push_back(running[o]);
-    }
-    for (const Bits& bits : distinct) prefixes.append(bits, count);
+// Sizes ascend, each down-set once.
+void Prefixes::sort_once() {
+  std::vector<std::size_t> order;
+  Known known(bits_, words_);
+  for (std::size_t prefix = 0; prefix < size(); ++prefix) {
+    if (known.insert(prefix)) order.push_back(prefix);
   }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts_[a] < counts_[b]; });
+  Prefixes sorted;
+  for (const std::size_t prefix : order) {
+    sorted.append(std::span(bits_).subspan(prefix * words_, words_), counts_[prefix]);
+  }
+  bits_ = std::move(sorted.bits_);
+  counts_ = std::move(sorted.counts_);
+}
+
+Prefixes Prefixes::some(const ItemGraph& readers, std::span<const std::vector<int>> orders) {
+  Prefixes prefixes;
+  prefixes.items_ = readers.size();
+  prefixes.words_ = std::max<std::size_t>(1, (readers.size() + 63) / 64);
+  for (const std::vector<int>& order : orders) {
+    Bits bits(prefixes.words_, 0);
+    prefixes.append(bits, 0);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      set(bits, order[i]);
+      prefixes.append(bits, i + 1);
+    }
+  }
+  const std::vector<std::vector<int>> producers = producers_of(readers);
+  std::vector<Bits> below(readers.size(), Bits(prefixes.words_, 0)), above = below;  // with the item itself
+  const auto unite = [](Bits& into, const Bits& other) {
+    for (std::size_t w = 0; w < into.size(); ++w) into[w] |= other[w];
+  };
+  const auto count = [](const Bits& bits) {
+    std::size_t items = 0;
+    for (const std::uint64_t word : bits) items += static_cast<std::size_t>(std::popcount(word));
+    return items;
+  };
+  Bits full(prefixes.words_, 0);
+  for (const int item : orders[0]) set(full, item);
+  for (const int item : orders[0]) {
+    Bits& bits = below[static_cast<std::size_t>(item)];
+    set(bits, item);
+    for (const int producer : producers[static_cast<std::size_t>(item)])
+      unite(bits, below[static_cast<std::size_t>(producer)]);
+    prefixes.append(bits, count(bits));
+  }
+  for (std::size_t i = orders[0].size(); i-- > 0;) {
+    const auto item = static_cast<std::size_t>(orders[0][i]);
+    set(above[item], orders[0][i]);
+    for (const int reader : readers[item]) unite(above[item], above[static_cast<std::size_t>(reader)]);
+    Bits rest = full;
+    for (std::size_t w = 0; w < rest.size(); ++w) rest[w] &= ~above[item][w];
+    prefixes.append(rest, count(rest));
+  }
+  prefixes.sort_once();
+  return prefixes;
+}
+
+Prefixes Prefixes::around(const ItemGraph& readers, const Prefixes& of, std::span<const std::size_t> centres,
+                          std::size_t most) {
+  const std::vector<std::vector<int>> producers = producers_of(readers);
+  Prefixes prefixes;
+  prefixes.items_ = readers.size();
+  prefixes.words_ = std::max<std::size_t>(1, (readers.size() + 63) / 64);
+  Known known(prefixes.bits_, prefixes.words_);
+  const auto add = [&](const Bits& bits, std::size_t count) {
+    prefixes.append(bits, count);
+    if (known.insert(prefixes.size() - 1)) return;
+    prefixes.bits_.resize(prefixes.bits_.size() - prefixes.words_);
+    prefixes.counts_.pop_back();
+  };
+  Bits bits(prefixes.words_, 0);
+  add(bits, 0);
+  for (std::size_t item = 0; item < readers.size(); ++item) set(bits, static_cast<int>(item));
+  add(bits, readers.size());
+  for (const std::size_t centre : centres) {
+    std::size_t next = prefixes.size();
+    std::fill(bits.begin(), bits.end(), 0);
+    std::size_t count = 0;
+    for (int item = 0; item < static_cast<int>(readers.size()); ++item) {
+      if (!of.has(centre, item)) continue;
+      set(bits, item);
+      ++count;
+    }
+    add(bits, count);
+    for (const std::size_t end = next + most; next < prefixes.size() && prefixes.size() < end; ++next) {
+      const auto first = prefixes.bits_.begin() + static_cast<std::ptrdiff_t>(next * prefixes.words_);
+      const Bits base(first, first + static_cast<std::ptrdiff_t>(prefixes.words_));
+      count = prefixes.counts_[next];
+      const auto inside = [&](int item) { return get(base, item); };
+      for (std::size_t item = 0; item < readers.size(); ++item) {
+        const bool in = inside(static_cast<int>(item));
+        const std::vector<int>& others = in ? readers[item] : producers[item];
+        if (in ? std::any_of(others.begin(), others.end(), inside)
+               : !std::all_of(others.begin(), others.end(), inside)) {
+          continue;
+        }
+        bits = base;
+        bits[item / 64] ^= std::uint64_t{1} << (item % 64);
+        add(bits, in ? count - 1 : count + 1);
+      }
+    }
+  }
+  prefixes.sort_once();
   return prefixes;
 }
 

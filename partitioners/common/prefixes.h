@@ -26,8 +26,14 @@ class Prefixes {
   /// The prefixes of one order that end at `cuts`: positions that ascend from 0 to the number of items.
   static Prefixes of_order(std::span<const int> order, std::span<const std::size_t> cuts);
 
-  /// The prefixes of several orders, each down-set once.
-  static Prefixes of_orders(std::span<const std::vector<int>> orders);
+  /// Of a graph with too many: the prefixes of several orders, and for each item the least down-set with it and the
+  /// largest without it.
+  static Prefixes some(const ItemGraph& readers, std::span<const std::vector<int>> orders);
+
+  /// The down-sets that few items added or taken away make of each of `centres` (prefixes of `of`): the nearest about
+  /// `most` of each.
+  static Prefixes around(const ItemGraph& readers, const Prefixes& of, std::span<const std::size_t> centres,
+                         std::size_t most);
 
   std::size_t size() const { return counts_.size(); }
   std::size_t items() const { return items_; }
@@ -49,6 +55,7 @@ class Prefixes {
 
  private:
   void append(std::span<const std::uint64_t> bits, std::size_t count);
+  void sort_once();
 
   std::size_t items_ = 0;
   std::size_t words_ = 0;  // of a bit set; 0: the prefixes of one order, told by their lengths

@@ -100,7 +100,7 @@ plan::PlanSet pipedream_plans(const plan::Problem& problem, Clock::time_point de
   for (std::size_t s = 0; s < found.stages.size(); ++s) {
     plan.pipelines[0].stages.push_back(replicated(std::move(found.stages[s]), std::move(found.devices[s])));
   }
-  answer.add(std::move(plan), found.proven ? found.value : 0, found.late);
+  answer.add(std::move(plan), found.bound, found.late);
   return answer.take();
 }
 

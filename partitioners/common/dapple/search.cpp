@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostPrefixes = 1200;
+constexpr std::size_t kFewest = 24;
 constexpr std::size_t kMostOnOrder = 200;
 
 class Search {
@@ -38,25 +39,28 @@ class Search {
   DapplePlan run() {
     best_.value = best_.bound = kNever;
     if (network_.items.empty()) return std::move(best_);
-    cut(cheapest_prefixes(network_, item_orders(*problem_.graph, network_).front(), 24));  // a first value
+    const std::vector<int> order = item_orders(*problem_.graph, network_).front();
+    const std::vector<std::size_t> whole{0, order.size()};
+    cut(Prefixes::of_order(order, whole), Clock::time_point::max());
+    cut(cheapest_prefixes(network_, order, kFewest), deadline_);  // a first value, so that much is dropped early
     if (auto all = Prefixes::all(network_.readers, kMostPrefixes, deadline_)) {
-      cut(*all);
+      cut(*all, deadline_);
       best_.bound = std::max(std::min(at_best_, best_.value), plan::bound_dapple(problem_));
       return std::move(best_);
     }
     network_ = layer_network(layers_, Merge::free_layers, false);
     if (auto all = Prefixes::all(network_.readers, kMostPrefixes, deadline_)) {
-      cut(*all);
+      cut(*all, deadline_);
     } else {
       network_ = layer_network(layers_, Merge::none, false);
-      cut(cheapest_prefixes(network_, item_orders(*problem_.graph, network_).front(), kMostOnOrder));
+      cut(cheapest_prefixes(network_, order, kMostOnOrder), deadline_);
     }
     best_.bound = plan::bound_dapple(problem_);
     return std::move(best_);
   }
 
  private:
-  void cut(const Prefixes& prefixes) {
+  void cut(const Prefixes& prefixes, Clock::time_point deadline) {
     const PrefixFigures figures = prefix_figures(network_, prefixes);
     const Servers real(capacities_), at_best = Servers::at_best(capacities_);
     std::vector<std::pair<double, DappleQuestion>> questions;
@@ -64,7 +68,7 @@ class Search {
       const std::int64_t micro_batches = plan::dapple_micro_batches(problem_, pipelines);
       if (micro_batches < 1) continue;
       const DappleQuestion question{&prefixes, &figures, scale_, pipelines, micro_batches, problem_.stages};
-      DappleLabels labels(question, at_best, deadline_);
+      DappleLabels labels(question, at_best, deadline);
       labels.below(best_.value);
       best_.late = best_.late || labels.late();
       questions.emplace_back(labels.late() ? 0.0 : labels.value(), question);
@@ -74,7 +78,7 @@ class Search {
     at_best_ = questions.empty() ? kNever : questions.front().first;
     for (const auto& [least, question] : questions) {
       if (least >= best_.value) continue;
-      DappleLabels labels(question, real, deadline_);
+      DappleLabels labels(question, real, deadline);
       const std::vector<DappleLabel> stages = labels.below(best_.value);
       best_.late = best_.late || labels.late();
       if (!stages.empty()) take(question, stages, labels.value());

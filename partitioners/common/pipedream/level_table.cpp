@@ -64,6 +64,21 @@ void LevelTable::extend(std::size_t from, std::size_t to, double seconds, double
   }
 }
 
+void LevelTable::park(std::size_t prefix, double limit) {
+  const double crossing = question_.figures->crossing_bytes[prefix];
+  // Downwards: a pipeline is not parked twice.
+  for (int used = question_.level.machines - 1; used >= 0; --used) {
+    for (int machines = 1; used + machines <= question_.level.machines; ++machines) {
+      const double border = used == 0 ? 0 : plan::pipedream_crossing(crossing, machines, question_.level);
+      const double value = std::max(border, cell(prefix, used).value);
+      Cell& best = cell(prefix, used + machines);
+      if (value < limit && value < best.value) {
+        best = {.value = value, .from = static_cast<std::int32_t>(prefix), .machines = machines};
+      }
+    }
+  }
+}
+
 double LevelTable::most_seconds(std::size_t from, std::size_t to, double limit, Window before, Window after) const {
   const PrefixFigures& figures = *question_.figures;
   const double parameters = figures.parameter_bytes[to] - figures.parameter_bytes[from];

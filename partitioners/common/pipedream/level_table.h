@@ -50,6 +50,9 @@ class LevelTable {
   /// Offers layers (from, to] as last stage, `seconds` of compute, to every pipeline to `from` within `before`.
   void extend(std::size_t from, std::size_t to, double seconds, double limit, Window before, Window after);
 
+  /// Offers to every pipeline to `prefix` a last stage without layers, which holds some machines.
+  void park(std::size_t prefix, double limit);
+
   /// Largest compute time of (from, to] with which a stage can stay below `limit`; negative: none.
   double most_seconds(std::size_t from, std::size_t to, double limit, Window before, Window after) const;
 

@@ -13,7 +13,7 @@ struct PipedreamPlan {
   std::vector<std::vector<OpId>> stages;  ///< operators, ascending
   std::vector<std::vector<int>> devices;  ///< of each stage: in every node of its outer stage the inner replicas
   double value = 0;                       ///< slowest stage, seconds; infinite: nothing fits
-  bool proven = false;                    ///< no plan of convex stages that uses all machines is better
+  double bound = 0;                       ///< no plan of convex stages that uses all machines is below
   bool late = false;                      ///< the deadline passed
 };
 

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostPrefixes = 1500;
+constexpr std::size_t kFewest = 24;
 constexpr std::size_t kMostOnOrder = 400;
 constexpr double kStep = 1e-12;  // relative: two values nearer than this are one
 constexpr double kMostGrowth = 1e6;
@@ -194,19 +195,38 @@ ItemGraph item_graph(const TensorParallelModel& model) {
   return readers;
 }
 
-Prefixes prefixes_of(const plan::Problem& problem, const ItemGraph& readers, Clock::time_point deadline) {
-  if (auto all = Prefixes::all(readers, kMostPrefixes, deadline)) return std::move(*all);
+Prefixes order_prefixes(const plan::Problem& problem, std::size_t most) {
   const Order order = topological_order(*problem.graph, TieBreak::depth_first);
   std::vector<std::size_t> cuts;
-  const std::size_t most = std::min(kMostOnOrder, order.size());
+  most = std::min(most, order.size());
   for (std::size_t i = 0; i <= most; ++i) cuts.push_back(i * order.size() / most);
   return Prefixes::of_order(order, cuts);
+}
+
+Prefixes prefixes_of(const plan::Problem& problem, const ItemGraph& readers, Clock::time_point deadline) {
+  if (auto all = Prefixes::all(readers, kMostPrefixes, deadline)) return std::move(*all);
+  return order_prefixes(problem, kMostOnOrder);
 }
 
 double slowest(const std::vector<Tail>& stages) {
   double seconds = 0;
   for (const Tail& stage : stages) seconds = std::max(seconds, stage.seconds);
   return seconds;
+}
+
+void take(PiperPlan& plan, TailSearch& search, const std::vector<Tail>& stages) {
+  plan.value = slowest(stages);
+  plan.stages.clear();
+  for (const Tail& tail : stages) plan.stages.push_back(search.stage(tail));
+}
+
+// A plan of few places to cut, so that there is one whatever the deadline.
+PiperPlan first_plan(const plan::Problem& problem, const plan::PiperQuestion& question) {
+  PiperPlan plan{.stages = {}, .value = kNever, .bound = plan::bound_time_per_sample(problem)};
+  const Prefixes prefixes = order_prefixes(problem, kFewest);
+  TailSearch search(question, prefixes, Clock::time_point::max());
+  if (const auto stages = search.within(kNever)) take(plan, search, *stages);
+  return plan;
 }
 
 }  // namespace
@@ -219,13 +239,11 @@ PiperPlan piper_search(const plan::Problem& problem, Clock::time_point deadline)
   double low = plan.bound;
   double growth = 1.25;  // while nothing is known from above: questions that have no answer are cheap
   bool near = false;     // the last question was whether the best known plan is the best
-  for (double limit = low * growth; !search.late();) {
+  for (double limit = low > 0 ? low * growth : kNever; !search.late();) {
     const auto stages = search.within(limit);
     if (search.late()) break;
     if (stages) {
-      plan.value = slowest(*stages);
-      plan.stages.clear();
-      for (const Tail& tail : *stages) plan.stages.push_back(search.stage(tail));
+      take(plan, search, *stages);
     } else {
       if (near || limit == kNever) break;
       low = limit;
@@ -239,6 +257,7 @@ PiperPlan piper_search(const plan::Problem& problem, Clock::time_point deadline)
     near = plan.value <= low * (1 + kCoarse) && !(near && stages);
     limit = near ? plan.value * (1 - kStep) : std::sqrt(std::max(low, plan.value * 1e-6) * plan.value);
   }
+  if (plan.stages.empty() && search.late()) plan = first_plan(problem, question);
   plan.late = search.late();
   plan.proven = !plan.stages.empty() && !plan.late && search.exact() && prefixes.complete();
   if (prefixes.complete() && search.exact()) plan.bound = std::max(plan.bound, plan.proven ? plan.value : low);
