@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "partitioners/data_parallel.h"
 #include "partitioners/dp.h"
+#include "partitioners/interleaved.h"
 #include "partitioners/layer_equal.h"
 #include "partitioners/parameter_equal.h"
 #include "partitioners/time_equal.h"
@@ -21,6 +22,8 @@ std::vector<Entry>& rows() {
   static std::vector<Entry> entries{
       {"dp", "dynamic program over a topological order; replicas, unequal devices, memory", dp_options(),
        kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, dp},
+      {"interleaved", "annealing of splits whose stages may share devices; objective max_load", interleaved_options(),
+       kMemoryLimit | kSharedDevices, interleaved},
       {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
       {"layer_equal", "baseline: equal numbers of layers per stage", {}, kBaseline, layer_equal},
       {"time_equal", "baseline: equal times per stage", {}, kBaseline, time_equal},
@@ -54,7 +57,8 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
                                                                      {kReplicas, "replicas"},
                                                                      {kUnequalDevices, "unequal devices"},
                                                                      {kMemoryLimit, "memory limit"},
-                                                                     {kOptimalOnChains, "optimal on chains"}};
+                                                                     {kOptimalOnChains, "optimal on chains"},
+                                                                     {kSharedDevices, "shared devices"}};
   std::vector<std::string> result;
   for (const auto& item : names) {
     if ((capabilities & item.first) != 0) result.push_back(item.second);

@@ -17,11 +17,12 @@ namespace millrace::partitioners {
 
 /// What a partitioner can do; a set of bits.
 enum Capability : std::uint32_t {
-  kBaseline = 1,         ///< for comparison
-  kReplicas = 2,         ///< chooses how many replicas each stage has
-  kUnequalDevices = 4,   ///< cuts by the speed of each device
-  kMemoryLimit = 8,      ///< looks for cuts that fit
-  kOptimalOnChains = 16  ///< its cuts are the best by closed form on chains whose cut points it tries one by one
+  kBaseline = 1,          ///< for comparison
+  kReplicas = 2,          ///< chooses how many replicas each stage has
+  kUnequalDevices = 4,    ///< cuts by the speed of each device
+  kMemoryLimit = 8,       ///< looks for cuts that fit
+  kOptimalOnChains = 16,  ///< its cuts are the best by closed form on chains whose cut points it tries one by one
+  kSharedDevices = 32     ///< a device may have several stages: only objectives that know such plans are offered
 };
 
 /// "baseline", "replicas", …

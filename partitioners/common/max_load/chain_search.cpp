@@ -124,7 +124,7 @@ double ChainSearch::least_compute(const Left& left, std::size_t kind, const std:
 bool ChainSearch::stopped() {
   if (stopped_ || ++steps_ % kStepsPerLook != 0) return stopped_;
   const std::size_t bytes = ideals_.bytes() + states_.capacity() * sizeof(State);
-  stopped_ = bytes > limits_.bytes || std::chrono::steady_clock::now() > limits_.deadline;
+  stopped_ = bytes > limits_.bytes || steps_ > limits_.steps || std::chrono::steady_clock::now() > limits_.deadline;
   return stopped_;
 }
 

@@ -31,7 +31,7 @@ plan::PlanSet max_load_exact(const plan::Problem& problem, std::chrono::steady_c
   const std::vector<NamedOrder> orders = all_orders(model, *problem.graph);
   const LinearBest known = best_of_orders(model, orders, deadline);
   const double bound = std::max(plan::bound_max_load(problem), item_bound(model, known.load, deadline));
-  const Proof proof = prove(model, known.chain, bound, deadline);
+  const Proof proof = prove(model, known.chain, bound, {.deadline = deadline});
   if (proof.chain.empty() && proof.late) {
     refuse_all(model, true, plans);
   } else if (proof.chain.empty()) {

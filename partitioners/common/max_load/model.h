@@ -1,6 +1,7 @@
 // The question of objective max_load in index form: what every search for it works on.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct Model {
   std::vector<std::vector<OpId>> members;  ///< operators of the graph
 
   std::size_t size() const { return accelerator_s.size(); }
+  bool on_accelerator(Item item) const { return std::isfinite(accelerator_s[item]); }
   int devices() const;
 };
 

@@ -18,8 +18,8 @@ constexpr double kNarrow = 1e-3;  // relative distance of bound and load below w
 
 class Prover {
  public:
-  Prover(const Model& model, const Parts& known, double bound, Clock::time_point deadline)
-      : model_(model), deadline_(deadline) {
+  Prover(const Model& model, const Parts& known, double bound, const Effort& effort)
+      : model_(model), deadline_(effort.deadline), steps_(effort.steps) {
     proof_.chain = known;
     proof_.load = known.empty() ? kInfinite : max_load(model, known);
     proof_.bound = bound;
@@ -70,7 +70,7 @@ class Prover {
 
   Verdict ask(double threshold, Clock::time_point until) {
     const Model small = reduced(model_, threshold);
-    ChainSearch search(small, threshold, {.deadline = until});
+    ChainSearch search(small, threshold, {.deadline = until, .steps = steps_});
     const Verdict verdict = search.run();
     if (verdict != Verdict::found) return verdict;
     Parts chain = placed(model_, small, search.chain());
@@ -84,6 +84,7 @@ class Prover {
 
   const Model& model_;
   Clock::time_point deadline_;
+  std::uint64_t steps_;
   Proof proof_;
 };
 
@@ -91,8 +92,8 @@ class Prover {
 
 bool Proof::complete() const { return bound >= load * (1 - kSame); }
 
-Proof prove(const Model& model, const Parts& known, double bound, Clock::time_point deadline) {
-  return Prover(model, known, bound, deadline).run();
+Proof prove(const Model& model, const Parts& known, double bound, const Effort& effort) {
+  return Prover(model, known, bound, effort).run();
 }
 
 }  // namespace millrace::partitioners::max_load

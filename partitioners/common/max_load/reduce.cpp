@@ -77,12 +77,23 @@ class Reducer {
         groups.join(item, model_.before[item].front());
       } else if (model_.after[item].size() == 1 && belongs_to(item, model_.after[item].front())) {
         groups.join(item, model_.after[item].front());
+      } else if (model_.before[item].empty() && model_.after[item].empty()) {
+        join_anywhere(item, groups);
       }
     }
     join_inseparable(groups);
     if (!groups.joined()) return false;
     model_ = contracted(model_, groups.all());
     return true;
+  }
+
+  // An item that has no place in the order can be with any other.
+  void join_anywhere(Item item, Groups& groups) const {
+    for (const std::size_t t : model_.touching[item]) {
+      const Transfer& transfer = model_.transfers[t];
+      const Item other = transfer.from == item ? transfer.to.front() : transfer.from;
+      if (belongs_to(item, other)) return groups.join(item, other);
+    }
   }
 
   // Moving `item` to the device of `other` saves the transfers between just these two; those that hold both cost no one

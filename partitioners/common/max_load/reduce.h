@@ -9,7 +9,8 @@ namespace millrace::partitioners::max_load {
 /// A model with a chain of load below `threshold` iff `model` has one; any chain of it unfolds to one of `model` that
 /// is no fuller. Members may leave out operators that cost nothing wherever they are: `placed` puts them back.
 ///  - Bytes count nothing where all items fit on every accelerator.
-///  - An item without time and bytes joins its only predecessor (or only successor), if the transfers between the two
+///  - An item without time and bytes joins its only predecessor (or only successor, or
+///    any other where the model has no order for it), if the transfers between the two
 ///    cost at least as much as all that the item has with others: moving it there is never worse for any device.
 ///  - An item without time, bytes and transfers is left out; its neighbours keep their order.
 ///  - Two items whose separation alone costs `threshold` or more stay together, with all that is between them.
