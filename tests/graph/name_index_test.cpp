@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace millrace {
@@ -26,6 +27,23 @@ TEST(NameIndex, FindsWhatWasInsertedAndNothingElse) {
   for (const auto& [name, position] : twin) EXPECT_EQ(index.find(name, name_of), position) << name;
   EXPECT_EQ(index.find("op15000", name_of), -1);
   EXPECT_EQ(index.find("", name_of), -1);
+}
+
+// Among so many names some share the part of the hash that a slot keeps.
+TEST(NameIndex, TellsNamesOfEqualHashesApart) {
+  constexpr std::int32_t kNames = 150'000;
+  std::vector<std::string> names;
+  const auto name_of = [&](std::int32_t i) -> std::string_view { return names[static_cast<std::size_t>(i)]; };
+  NameIndex index;
+  std::set<std::uint32_t> tags;
+  for (std::int32_t i = 0; i < kNames; ++i) {
+    const std::string name = "op" + std::to_string(i);
+    ASSERT_TRUE(index.insert(name, i, name_of)) << name;
+    names.push_back(name);
+    tags.insert(static_cast<std::uint32_t>(hash64(name)));
+  }
+  EXPECT_LT(tags.size(), names.size());
+  for (std::int32_t i = 0; i < kNames; ++i) ASSERT_EQ(index.find(name_of(i), name_of), i);
 }
 
 }  // namespace
