@@ -55,4 +55,13 @@ std::vector<DeviceKind> device_kinds(const cluster::Cluster& cluster, std::size_
   return gather(kinds, [&](int a, int b) { return step(a) == step(b) && makes[a] == makes[b]; });
 }
 
+std::vector<int> first_alike(const cluster::Cluster& cluster) {
+  const auto& devices = cluster.devices();
+  std::vector<int> first;
+  for (const cluster::Device& device : devices) {
+    first.push_back(static_cast<int>(std::find(devices.begin(), devices.end(), device) - devices.begin()));
+  }
+  return first;
+}
+
 }  // namespace millrace::plan

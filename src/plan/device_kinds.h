@@ -19,4 +19,7 @@ struct DeviceKind {
 /// a lower bound on the time of the others. Devices of other make stay apart.
 std::vector<DeviceKind> device_kinds(const cluster::Cluster& cluster, std::size_t most);
 
+/// For each device the first that equals it, which stands for it where costs are asked.
+std::vector<int> first_alike(const cluster::Cluster& cluster);
+
 }  // namespace millrace::plan

@@ -14,6 +14,7 @@ std::string_view text(Refusal reason) {
     case Refusal::batch_too_small: return "the batch is smaller than pipelines × micro-batches";
     case Refusal::not_offered: return "not offered by this partitioner";
     case Refusal::memory_exceeded: return "does not fit in memory";
+    case Refusal::too_large: return "too large for this partitioner";
     case Refusal::time_limit: return "stopped by the time limit before there was a plan";
   }
   return "";

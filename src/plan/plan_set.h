@@ -17,6 +17,7 @@ enum class Refusal : std::uint8_t {
   batch_too_small,  ///< fewer rows than pipelines × micro-batches
   not_offered,      ///< the partitioner does not make plans of that shape
   memory_exceeded,  ///< no cut that it looked at fits
+  too_large,        ///< more states than its options allow
   time_limit        ///< stopped before it had a plan
 };
 
