@@ -8,7 +8,9 @@
 #include "base/errors.h"
 #include "base/text.h"
 #include "partitioners/data_parallel.h"
+#include "partitioners/device_aware.h"
 #include "partitioners/dp.h"
+#include "partitioners/exact.h"
 #include "partitioners/interleaved.h"
 #include "partitioners/layer_equal.h"
 #include "partitioners/parameter_equal.h"
@@ -22,6 +24,10 @@ std::vector<Entry>& rows() {
   static std::vector<Entry> entries{
       {"dp", "dynamic program over a topological order; replicas, unequal devices, memory", dp_options(),
        kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, dp},
+      {"exact", "dynamic program over all down-closed sets of operators; the best plan of its class, proven",
+       exact_options(), kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains | kProvesOptimum, exact},
+      {"device_aware", "groups of devices of equal speed together, each a pipeline cut by capacity",
+       device_aware_options(), kReplicas | kUnequalDevices | kMemoryLimit, device_aware},
       {"interleaved", "annealing of splits whose stages may share devices; objective max_load", interleaved_options(),
        kMemoryLimit | kSharedDevices, interleaved},
       {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
@@ -58,7 +64,9 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
                                                                      {kUnequalDevices, "unequal devices"},
                                                                      {kMemoryLimit, "memory limit"},
                                                                      {kOptimalOnChains, "optimal on chains"},
-                                                                     {kSharedDevices, "shared devices"}};
+                                                                     {kSharedDevices, "shared devices"},
+                                                                     {kAllRanks, "searches on all ranks"},
+                                                                     {kProvesOptimum, "proves its optimum"}};
   std::vector<std::string> result;
   for (const auto& item : names) {
     if ((capabilities & item.first) != 0) result.push_back(item.second);

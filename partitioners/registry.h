@@ -22,7 +22,9 @@ enum Capability : std::uint32_t {
   kUnequalDevices = 4,    ///< cuts by the speed of each device
   kMemoryLimit = 8,       ///< looks for cuts that fit
   kOptimalOnChains = 16,  ///< its cuts are the best by closed form on chains whose cut points it tries one by one
-  kSharedDevices = 32     ///< a device may have several stages: only objectives that know such plans are offered
+  kSharedDevices = 32,    ///< a device may have several stages: only objectives that know such plans are offered
+  kAllRanks = 64,         ///< the ranks of a job search together (Problem::exchange)
+  kProvesOptimum = 128    ///< a plan that it searched to the end has its value as bound
 };
 
 /// "baseline", "replicas", …
