@@ -30,7 +30,10 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
                        {"config", session.experiment.effective}});
     return ExitCode::done;
   }
-  if (arguments.verbose) print(session.experiment.effective + "\n");
+  if (arguments.verbose) {
+    print(session.experiment.effective + "\n");
+    if (!arguments.explain) print_inputs(session);  // they are part of the explanation
+  }
   std::size_t instructions = 0;
   for (const RankProgram& rank : programs.train.front().ranks) instructions += rank.instructions.size();
   print(fmt::format("model     {}: {} operators, {} parameters\n", session.experiment.model.name, session.graph.size(),
@@ -42,7 +45,7 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   print(fmt::format("memory    {} on the fullest rank\n", format(Bytes(report.peak_memory_bytes))));
   print(fmt::format("program   {} instructions, {} messages, {} buckets: verified\n", instructions,
                     programs.train.front().transfers.size(), programs.train.front().buckets.size()));
-  if (arguments.explain) print_explanation(report, session.graph);
+  if (arguments.explain) print_explanation(session, report);
   print(fmt::format("threads   {} for each rank\n", session.threads));
   return ExitCode::done;
 }

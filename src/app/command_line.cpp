@@ -189,6 +189,7 @@ void define(CLI::App& app, Arguments& arguments) {
   add_common(*app.add_subcommand("models", "the built-in networks and their options"), arguments);
   add_common(*app.add_subcommand("partitioners", "the partitioners and their options"), arguments);
   add_common(*app.add_subcommand("schedules", "the schedules and their options"), arguments);
+  add_common(*app.add_subcommand("clusters", "the machines that ship as cluster files"), arguments);
 
   CLI::App* doctor = app.add_subcommand("doctor", "look at MPI, threads and libraries; exit 0, or 4 with a hint");
   add_common(*doctor, arguments);

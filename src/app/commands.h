@@ -17,6 +17,7 @@ ExitCode convert_data(const Arguments& arguments, comm::World& world);
 ExitCode list_models(const Arguments& arguments, comm::World& world);
 ExitCode list_partitioners(const Arguments& arguments, comm::World& world);
 ExitCode list_schedules(const Arguments& arguments, comm::World& world);
+ExitCode list_clusters(const Arguments& arguments, comm::World& world);
 ExitCode bench(const Arguments& arguments, comm::World& world);
 ExitCode doctor(const Arguments& arguments, comm::World& world);
 

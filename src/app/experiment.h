@@ -13,6 +13,7 @@
 #include "config/problems.h"
 #include "config/values.h"
 #include "dataset/order.h"
+#include "plan/problem.h"
 #include "planner/carried_cluster.h"
 #include "runtime/train_options.h"
 
@@ -54,6 +55,7 @@ struct PlanSection {
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
+  plan::Recompute recompute = plan::Recompute::none;
   std::optional<std::filesystem::path> file;              ///< use this plan as it is
 };
 

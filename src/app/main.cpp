@@ -36,6 +36,7 @@ constexpr Command kCommands[]{
     {"models", millrace::app::list_models},
     {"partitioners", millrace::app::list_partitioners},
     {"schedules", millrace::app::list_schedules},
+    {"clusters", millrace::app::list_clusters},
     {"bench", millrace::app::bench},
     {"doctor", millrace::app::doctor},
 };

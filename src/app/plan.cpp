@@ -1,4 +1,6 @@
 // `millrace plan`: the best plans, the stages of the best, and why others were refused.
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,35 +10,41 @@
 #include "app/session.h"
 #include "base/log.h"
 #include "plan/plan_text.h"
+#include "planner/explain.h"
 #include "storage/write_aside.h"
 
 namespace millrace::app {
 namespace {
 
+void print_best(const Session& session, const plan::PlanReport& best, bool explain) {
+  if (explain) return print_explanation(session, best);
+  print(table_text(planner::stages_table(best, session.graph)) + "\n");
+  print(planner::bottleneck_line(best) + "\n" + planner::bound_line(best) + "\n");
+  if (session.cluster.nodes().size() > 1) print(fmt::format("node crossings: {}\n", best.node_crossings));
+}
+
 void print_tables(const Session& session, const Planned& planned, const Arguments& arguments) {
   if (planned.ranking.plans.empty()) {
     print(planned.why_not + "\n");
   } else {
-    const plan::PlanReport& best = planned.ranking.plans.front().report;
     print(table_text(planner::plans_table(planned.ranking.plans)) + "\n");
-    if (arguments.explain) {
-      print_explanation(best, session.graph);
-    } else {
-      print(table_text(planner::stages_table(best, session.graph)));
-    }
+    print_best(session, planned.ranking.plans.front().report, arguments.explain);
   }
   if (arguments.explain && !planned.ranking.refusals.empty()) {
     print("refused:\n" + table_text(planner::refusals_table(planned.ranking.refusals)));
   }
 }
 
-nlohmann::json document(const Session& session, const Planned& planned) {
-  nlohmann::json plans = nlohmann::json::array();
-  for (const plan::Candidate& candidate : planned.ranking.plans)
-    plans.push_back(plan_json(candidate.report, session.graph));
-  return {{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
-          {"plans", std::move(plans)},
-          {"why_not", planned.why_not}};
+// Before the search, which may take long, and before anything is printed.
+void refuse_existing(const Arguments& arguments) {
+  if (!arguments.output || arguments.overwrite || !std::filesystem::exists(*arguments.output)) return;
+  throw InvalidInput(fmt::format("{}: exists already; pass --overwrite to replace it", *arguments.output));
+}
+
+void write_plan(const std::string& file, bool overwrite, const Plan& plan, const Graph& graph) {
+  storage::write_text_aside(file, overwrite ? storage::Existing::replace : storage::Existing::refuse,
+                            plan::to_yaml(plan, graph));
+  log::notice(fmt::format("wrote {}", file));
 }
 
 }  // namespace
@@ -44,19 +52,20 @@ nlohmann::json document(const Session& session, const Planned& planned) {
 ExitCode plan(const Arguments& arguments, comm::World& world) {
   const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
   const Session session = open_session(arguments, world, ranks);
+  world.on_root_then_all([&] {
+    refuse_existing(arguments);
+    return std::string();
+  });
+  const Planned planned = make_plans_together(session, arguments, world);
   const std::string feasible = world.on_root_then_all([&] {
-    const Planned planned = make_plans(session, arguments);
     if (arguments.format == Format::json) {
-      print(document(session, planned));
+      print(plans_document(session, planned));
     } else {
       print_tables(session, planned, arguments);
     }
     if (planned.ranking.plans.empty()) return std::string();
     if (arguments.output) {
-      const auto existing = arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
-      storage::write_text_aside(*arguments.output, existing,
-                                plan::to_yaml(planned.ranking.plans.front().plan, session.graph));
-      log::notice(fmt::format("wrote {}", *arguments.output));
+      write_plan(*arguments.output, arguments.overwrite, planned.ranking.plans.front().plan, session.graph);
     }
     return std::string("feasible");
   });

@@ -1,4 +1,6 @@
 // `plan:` – which partitioners and schedules are tried, and what is fixed beforehand.
+#include <algorithm>
+
 #include "app/sections.h"
 #include "config/emit.h"
 #include "partitioners/registry.h"
@@ -17,15 +19,32 @@ std::vector<NamedOptions> rows_of(const Registry& registry) {
   return rows;
 }
 
-// plan.order is the default of the partitioners' option of that name.
+bool offers(const config::Option& option, const std::string& word) {
+  const auto* words = std::get_if<config::OneOf>(&option.type);
+  return words != nullptr && std::find(words->words.begin(), words->words.end(), word) != words->words.end();
+}
+
+// plan.order is the default of the partitioners' option of that name, where they offer that order.
 std::vector<NamedOptions> partitioner_rows(const std::string& order) {
   std::vector<NamedOptions> rows = rows_of(partitioners::registry());
   for (NamedOptions& row : rows) {
     for (config::Option& option : row.options) {
-      if (option.name == "order") option.standard = order;
+      if (option.name == "order" && offers(option, order)) option.standard = order;
     }
   }
   return rows;
+}
+
+const std::vector<std::string>& recompute_words() {
+  static const std::vector<std::string> words{"none", "all", "auto"};  // in the order of plan::Recompute
+  return words;
+}
+
+plan::Recompute read_recompute(config::Reader& reader) {
+  const auto& words = recompute_words();
+  const std::string word = reader.get("recompute", config::OneOf{words}, words.front());
+  const auto found = std::find(words.begin(), words.end(), word);
+  return found == words.end() ? plan::Recompute::none : static_cast<plan::Recompute>(found - words.begin());
 }
 
 std::vector<Choice> read_choices(config::Reader& reader, const std::string& key, const std::vector<NamedOptions>& rows,
@@ -117,7 +136,7 @@ void read_warmup(config::Reader& reader, PlanSection& plan) {
 PlanSection read_plan(const config::Field& field) {
   config::Reader reader(field);
   PlanSection plan;
-  plan.order = reader.get("order", config::OneOf{{"topological", "best"}}, plan.order);
+  plan.order = reader.get("order", config::OneOf{{"topological", "cluster", "best"}}, plan.order);
   plan.partitioners = read_choices(reader, "partitioner", partitioner_rows(plan.order), "dp");
   plan.schedules = read_choices(reader, "schedule", rows_of(schedules::registry()), "1f1b");
   plan.objective = reader.get("objective", config::OneOf{plan::objective_names()}, plan.objective);
@@ -127,6 +146,7 @@ PlanSection read_plan(const config::Field& field) {
   read_stages(reader, plan);
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
+  plan.recompute = read_recompute(reader);
   if (const config::Field file = reader.field("file")) plan.file = file.input_file();
   return plan;
 }
@@ -147,6 +167,7 @@ Node write_plan(const PlanSection& plan) {
   node.add("stages", write_stages(plan));
   node.add("pipelines", write_count(plan.pipelines));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
+  node.add("recompute", Node::quote(recompute_words()[static_cast<std::size_t>(plan.recompute)]));
   if (plan.file) node.add("file", Node::quote(plan.file->string()));
   return node;
 }

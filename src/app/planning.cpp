@@ -5,10 +5,15 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "app/print.h"
+#include "app/rank_exchange.h"
 #include "base/errors.h"
 #include "config/document.h"
+#include "partitioners/registry.h"
 #include "plan/plan_text.h"
+#include "plan/published.h"
 #include "plan/validate.h"
 #include "program/lowering.h"
 #include "program/verifier.h"
@@ -91,22 +96,29 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   problem.memory_limit = experiment.plan.memory_limit;
   problem.sizes = {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
   problem.bucket_size = experiment.plan.bucket_size;
+  problem.micro_batch_size = experiment.plan.micro_batch_size;
+  problem.recompute = experiment.plan.recompute;
+  problem.seed = experiment.seed;
   return problem;
 }
 
-planner::Ranking plan_of_file(const Session& session, plan::Problem problem) {
-  const auto& file = *session.experiment.plan.file;
+Planned plan_of_file(const Session& session, plan::Problem problem) {
   plan::Candidate candidate;
-  candidate.plan = plan::load_plan(file, session.graph);
-  plan::require_valid(candidate.plan, session.graph, {session.cluster.size(), session.experiment.data.batch},
-                      file.string());
+  candidate.plan = plan::load_plan(
+      *session.experiment.plan.file, session.graph,
+      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
   candidate.report.partitioner = "file";
-  planner::Ranking ranking;
-  ranking.plans.push_back(std::move(candidate));
-  return ranking;
+  Planned planned;
+  if (candidate.report.feasible) {
+    planned.ranking.plans.push_back(std::move(candidate));
+  } else {
+    planned.why_not = fmt::format("the plan of {} does not fit: {}", session.experiment.plan.file->string(),
+                                  candidate.report.why_not);
+  }
+  return planned;
 }
 
 void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
@@ -124,13 +136,15 @@ void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
 
 }  // namespace
 
-Planned make_plans(const Session& session, const Arguments& arguments) {
+Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  if (section.file) return {plan_of_file(session, problem_of(session, cost)), ""};
-  check_counts(session);
+  if (section.file) return plan_of_file(session, problem_of(session, cost));
   planner::Request request;
   request.problem = problem_of(session, cost);
+  request.problem.exchange = exchange;
+  const bool published = plan::is_published(request.problem.objective);
+  if (!published) check_counts(session);
   for (const Choice& choice : section.partitioners) {
     planner::PartitionerChoice partitioner{choice.name, choice.options};
     if (arguments.time_limit_s && partitioner.options.has("time_limit")) {
@@ -140,7 +154,7 @@ Planned make_plans(const Session& session, const Arguments& arguments) {
   }
   if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
   request.schedules = names_of(section.schedules);
-  request.micro_batches = micro_batch_counts(session);
+  request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
   request.top = static_cast<std::size_t>(arguments.top);
   Planned planned;
   planned.ranking = planner::search(request);
@@ -149,11 +163,31 @@ Planned make_plans(const Session& session, const Arguments& arguments) {
   return planned;
 }
 
+Planned make_plans_together(const Session& session, const Arguments& arguments, const comm::World& world) {
+  const PlanSection& section = session.experiment.plan;
+  const bool together = std::any_of(section.partitioners.begin(), section.partitioners.end(), [](const Choice& choice) {
+    return (partitioners::by_name(choice.name).capabilities & partitioners::kAllRanks) != 0;
+  });
+  if (together && world.size() > 1) {
+    RankExchange exchange(world);
+    return comm::on_all_alike([&] { return make_plans(session, arguments, &exchange); });
+  }
+  Planned planned;
+  world.on_root_then_all([&] {
+    planned = make_plans(session, arguments);
+    return std::string();
+  });
+  return planned;
+}
+
 Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world) {
   Chosen chosen;
+  const Planned planned = make_plans_together(session, arguments, world);
   const std::string text = world.on_root_then_all([&] {
-    const Planned planned = make_plans(session, arguments);
-    if (planned.ranking.plans.empty()) throw Error(ExitCode::infeasible, planned.why_not);
+    if (planned.ranking.plans.empty()) {
+      if (arguments.format == Format::json) print(plans_document(session, planned));
+      throw Error(ExitCode::infeasible, planned.why_not);
+    }
     chosen.report = planned.ranking.plans.front().report;
     return plan::to_yaml(planned.ranking.plans.front().plan, session.graph);
   });

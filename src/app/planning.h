@@ -21,7 +21,10 @@ struct Planned {
 
 /// Searches, or takes `plan.file` as it is.
 /// \throws InvalidInput  settings that contradict each other or the number of ranks.
-Planned make_plans(const Session& session, const Arguments& arguments);
+Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange = nullptr);
+
+/// The same on rank 0 of a job; other ranks get nothing of use. All ranks search where a partitioner does so.
+Planned make_plans_together(const Session& session, const Arguments& arguments, const comm::World& world);
 
 /// The best plan on every rank, with its report on rank 0.
 /// \throws Error  (SharedError, ExitCode::infeasible) when none fits.

@@ -7,6 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/session.h"
+#include "planner/explain.h"
+
 namespace millrace::app {
 namespace {
 
@@ -56,9 +59,22 @@ void print(const std::string& text) {
 
 void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
 
-void print_explanation(const plan::PlanReport& report, const Graph& graph) {
-  print(table_text(planner::stages_table(report, graph)) + "\n");
+void print_inputs(const Session& session) {
+  const Experiment& experiment = session.experiment;
+  print(table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
+                                         kernels::real_bytes(experiment.train.precision),
+                                         experiment.plan.memory_limit)) +
+        "\n");
+}
+
+void print_explanation(const Session& session, const plan::PlanReport& report) {
+  print(table_text(planner::stages_table(report, session.graph)) + "\n");
+  print(table_text(planner::stage_details(report, session.cluster)) + "\n");
   print(table_text(planner::memory_table(report)) + "\n");
+  print(planner::bottleneck_line(report) + "\n");
+  for (const std::string& line : planner::arithmetic(report)) print(line + "\n");
+  print(planner::bound_line(report) + "\n\n");
+  print_inputs(session);
 }
 
 }  // namespace millrace::app

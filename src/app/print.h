@@ -10,6 +10,9 @@
 
 namespace millrace::app {
 
+struct Planned;
+struct Session;
+
 /// Columns as wide as their longest cell, numbers to the right; a line under the header.
 std::string table_text(const planner::Table& table);
 
@@ -18,11 +21,17 @@ void print(const std::string& text);
 /// One document, indented, with a line break; numbers that JSON has no word for become null.
 void print(const nlohmann::json& document);
 
-/// `--explain`: the stages of a plan, and their memory by kind.
-void print_explanation(const plan::PlanReport& report, const Graph& graph);
+/// `--explain`: the stages of a plan, their memory by kind, why it takes so long, and what went into the figures.
+void print_explanation(const Session& session, const plan::PlanReport& report);
+
+/// The inputs of planning in base units (REPORTS P16).
+void print_inputs(const Session& session);
 
 /// The plan figures under the names of INTERFACES 3.
 nlohmann::json plan_json(const plan::PlanReport& report, const Graph& graph);
+
+/// `{problem, cluster, plans, why_not}`, of a search.
+nlohmann::json plans_document(const Session& session, const Planned& planned);
 
 /// `problem {ops, tensors, edges, parameters, devices, batch}`.
 nlohmann::json problem_json(const Graph& graph, int devices, std::int64_t batch);

@@ -153,7 +153,7 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   print(fmt::format("{}: {} on {} ranks, {} pipelines, {} micro-batches, {} by {}\n\n", session_.experiment.name,
                     session_.experiment.model.name, world_.size(), predicted.pipelines, predicted.micro_batches,
                     predicted.schedule, predicted.partitioner));
-  if (arguments_.explain) print_explanation(predicted, session_.graph);
+  if (arguments_.explain) print_explanation(session_, predicted);
   const auto time = [](double s) { return format(Seconds(s)); };
   const auto size = [](std::int64_t b) { return format(Bytes(b)); };
   print(table_text({{"", "measured", "predicted"},

@@ -52,7 +52,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
                        {"plans", {plan_json(report, session.graph)}}});
     return ExitCode::done;
   }
-  if (arguments.explain) print_explanation(report, session.graph);
+  if (arguments.explain) print_explanation(session, report);
   print("simulated: " + facts + "\n\n");
   print_ranks(run);
   return ExitCode::done;

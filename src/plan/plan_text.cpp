@@ -2,6 +2,7 @@
 #include "plan/plan_text.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -32,23 +33,38 @@ Node text_list(const std::vector<std::string>& texts) {
   return list;
 }
 
-Node to_node(const Stage& stage, const Graph& graph) {
+// The text of each list of operators: equal pipelines share their lists, so it is made once.
+class Texts {
+ public:
+  explicit Texts(const Graph& graph) : graph_(graph) {}
+  const Node& of(const OpList& ops) {
+    const auto [entry, is_new] = known_.try_emplace(ops.data());
+    if (is_new) entry->second = text_list(to_patterns(graph_, ops));
+    return entry->second;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<const OpId*, Node> known_;
+};
+
+Node to_node(const Stage& stage, Texts& texts) {
   Node node = Node::map();
-  node.add("ops", text_list(to_patterns(graph, stage.ops)));
+  node.add("ops", texts.of(stage.ops));
   node.add("devices", number_list(stage.devices));
   node.add("shares", number_list(stage.shares));
   node.add("tensor_parallel", Node::plain(fmt::format("{}", stage.tensor_parallel)));
-  node.add("recompute", text_list(to_patterns(graph, stage.recompute)));
+  node.add("recompute", texts.of(stage.recompute));
   return node;
 }
 
-Node to_node(const Pipeline& pipeline, const Graph& graph) {
+Node to_node(const Pipeline& pipeline, Texts& texts) {
   Node node = Node::map();
   node.add("share", Node::plain(fmt::format("{}", pipeline.share)));
   node.add("micro_batches", Node::plain(fmt::format("{}", pipeline.micro_batches)));
   if (!pipeline.warmup.empty()) node.add("warmup", number_list(pipeline.warmup));
   Node stages = Node::sequence();
-  for (const Stage& stage : pipeline.stages) stages.items.push_back(to_node(stage, graph));
+  for (const Stage& stage : pipeline.stages) stages.items.push_back(to_node(stage, texts));
   node.add("stages", std::move(stages));
   return node;
 }
@@ -100,7 +116,11 @@ class PlanReader {
     }
     plan.schedule = map.required("schedule", config::Text{});
     plan.bucket_size = map.get("bucket_size", config::Size{}, plan.bucket_size);
-    for (const Field& field : map.field("pipelines").items()) plan.pipelines.push_back(read_pipeline(field));
+    for (const Field& field : map.field("pipelines").items()) {
+      Pipeline pipeline = read_pipeline(field);
+      if (!plan.pipelines.empty()) share_lists(plan.pipelines.back(), pipeline);
+      plan.pipelines.push_back(std::move(pipeline));
+    }
     return plan;
   }
 
@@ -123,6 +143,13 @@ class PlanReader {
       pipeline.stages[s].recompute = recompute[s].resolve(graph_).front();
     }
     return pipeline;
+  }
+
+  // Equal pipelines hold one list a stage, as those of a partitioner do.
+  static void share_lists(const Pipeline& before, Pipeline& pipeline) {
+    for (std::size_t s = 0; s < std::min(before.stages.size(), pipeline.stages.size()); ++s) {
+      if (pipeline.stages[s].ops == before.stages[s].ops) pipeline.stages[s].ops = before.stages[s].ops;
+    }
   }
 
   static Stage read_stage(const Field& field, Patterns& ops, Patterns& recompute) {
@@ -160,7 +187,8 @@ std::string to_yaml(const Plan& plan, const Graph& graph) {
   node.add("schedule", Node::quote(plan.schedule));
   node.add("bucket_size", Node::plain(fmt::format("{} B", plan.bucket_size.value())));
   Node pipelines = Node::sequence();
-  for (const Pipeline& pipeline : plan.pipelines) pipelines.items.push_back(to_node(pipeline, graph));
+  Texts texts(graph);
+  for (const Pipeline& pipeline : plan.pipelines) pipelines.items.push_back(to_node(pipeline, texts));
   node.add("pipelines", std::move(pipelines));
   return config::to_yaml(node);
 }
@@ -169,12 +197,12 @@ Plan read_plan(const Node& document, const Graph& graph, config::Problems& probl
   return PlanReader(graph, problems).read(document);
 }
 
-Plan load_plan(const std::filesystem::path& file, const Graph& graph) {
+Plan load_plan(const std::filesystem::path& file, const Graph& graph, const Limits& limits) {
   config::Problems problems;
   const Node document = config::load_file(file, problems);
   Plan plan = read_plan(document, graph, problems);
   problems.throw_if_any();
-  require_valid(plan, graph, {}, file.string());
+  require_valid(plan, graph, limits, file.string());
   return plan;
 }
 

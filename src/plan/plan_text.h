@@ -8,6 +8,7 @@
 #include "config/problems.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "plan/validate.h"
 
 namespace millrace::plan {
 
@@ -19,9 +20,9 @@ std::string to_yaml(const Plan& plan, const Graph& graph);
 /// `problems` with its place; whether the plan can run is validate()'s to say.
 Plan read_plan(const config::Node& document, const Graph& graph, config::Problems& problems);
 
-/// Reads a file and holds it against the graph.
+/// Reads a file and holds it against the graph and the limits.
 /// \throws InvalidInput  all that is wrong, with file, line and key; a plan that is not a complete, disjoint, convex
 ///                       cover names the operators.
-Plan load_plan(const std::filesystem::path& file, const Graph& graph);
+Plan load_plan(const std::filesystem::path& file, const Graph& graph, const Limits& limits = {});
 
 }  // namespace millrace::plan

@@ -60,7 +60,11 @@ class Validation {
                                      index, pipeline.stages.size()));
     }
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s) check_stage(index, static_cast<int>(s));
-    if (covers(index)) check_order(index);
+    const bool known = std::any_of(sound_.begin(), sound_.end(), [&](const Pipeline* other) {
+      return std::equal(pipeline.stages.begin(), pipeline.stages.end(), other->stages.begin(), other->stages.end(),
+                        [](const Stage& a, const Stage& b) { return a.ops == b.ops; });
+    });
+    if (!known && covers(index) && in_order(index)) sound_.push_back(&pipeline);
   }
 
   void check_stage(int pipeline, int index) {
@@ -113,12 +117,13 @@ class Validation {
     return known && missing.empty() && repeated.empty();
   }
 
-  void check_order(int index) {
+  bool in_order(int index) {
     const Pipeline& pipeline = plan_.pipelines[static_cast<std::size_t>(index)];
-    if (auto violation = stage_order_violation(pipeline, graph_)) {
-      violation->text = fmt::format("pipeline {}: {}", index, violation->text);
-      violations_.push_back(std::move(*violation));
-    }
+    auto violation = stage_order_violation(pipeline, graph_);
+    if (!violation) return true;
+    violation->text = fmt::format("pipeline {}: {}", index, violation->text);
+    violations_.push_back(std::move(*violation));
+    return false;
   }
 
   void check_sum(std::span<const double> shares, const std::string& where) {
@@ -138,8 +143,9 @@ class Validation {
     shares_sound_ = true;
     check_sum(shares, "pipelines");
     if (!shares_sound_ || !limits_.batch) return;
+    const std::vector<std::int64_t> rows_of = largest_remainder(*limits_.batch, shares);
     for (std::size_t p = 0; p < shares.size(); ++p) {
-      const std::int64_t rows = pipeline_rows(plan_, *limits_.batch, static_cast<int>(p)).size();
+      const std::int64_t rows = rows_of[p];
       const std::int64_t micro_batches = plan_.pipelines[p].micro_batches;
       if (rows >= micro_batches) continue;
       add(Fault::batch_too_small,
@@ -157,7 +163,7 @@ class Validation {
     }
     std::sort(used.begin(), used.end());
     const auto twice = std::adjacent_find(used.begin(), used.end());
-    if (twice != used.end()) {
+    if (twice != used.end() && !limits_.judged_only) {
       add(Fault::device_repeated, fmt::format("device {} is in two places; a device holds one stage", *twice));
     }
     used.erase(std::unique(used.begin(), used.end()), used.end());
@@ -165,8 +171,8 @@ class Validation {
       add(Fault::device_count, fmt::format("device {}: numbers start at 0", used.front()));
     }
     if (!limits_.devices || used.empty()) return;
-    const bool all = static_cast<int>(used.size()) == *limits_.devices && used.back() == *limits_.devices - 1;
-    if (all) return;
+    const bool known = used.back() < *limits_.devices;
+    if (known && (limits_.judged_only || static_cast<int>(used.size()) == *limits_.devices)) return;
     add(Fault::device_count, fmt::format("the plan uses {} devices (the highest is number {}), the job has {} ranks; "
                                          "every rank needs its stage",
                                          used.size(), used.back(), *limits_.devices));
@@ -176,6 +182,7 @@ class Validation {
   const Graph& graph_;
   const Limits& limits_;
   bool shares_sound_ = true;
+  std::vector<const Pipeline*> sound_;  // cover and order hold: equal pipelines need no second look
   std::vector<Violation> violations_;
 };
 

@@ -43,10 +43,13 @@ struct Violation {
 struct Limits {
   std::optional<int> devices{};         ///< of the job; the plan must use each exactly once
   std::optional<std::int64_t> batch{};  ///< rows of an iteration
+  /// For objectives of published planners, whose plans are judged but not run: devices may be idle, and one may hold
+  /// several stages.
+  bool judged_only = false;
 };
 
 /// All violations, in order of pipelines and stages; empty: the plan is valid. Order of checks: a pipeline whose
-/// cover is broken is not looked at for cycles. Linear in the graph for valid plans.
+/// cover is broken is not looked at for cycles. Linear in the graph for each different cut of a valid plan.
 std::vector<Violation> validate(const Plan& plan, const Graph& graph, const Limits& limits = {});
 
 /// \throws InvalidInput  listing all violations after `what` ("plan.yaml").

@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "partitioners/registry.h"
 #include "plan/explicit_stages.h"
+#include "plan/published.h"
+#include "planner/least_memory.h"
 
 namespace millrace::planner {
 namespace {
@@ -23,13 +25,12 @@ class Search {
   Ranking run() {
     const std::vector<std::int64_t> counts =
         request_.micro_batches.empty() ? automatic_micro_batches(request_.problem) : request_.micro_batches;
-    for (const std::string& schedule : request_.schedules) {
+    std::vector<std::string> schedules = request_.schedules;
+    if (plan::is_published(request_.problem.objective)) schedules.resize(1);
+    for (const std::string& schedule : schedules) {
       for (const std::int64_t micro_batches : counts) cell(schedule, micro_batches);
     }
-    const plan::Objective objective = request_.problem.objective;
-    std::stable_sort(ranking_.plans.begin(), ranking_.plans.end(),
-                     [&](const auto& a, const auto& b) { return plan::better(objective, a, b); });
-    if (ranking_.plans.size() > request_.top) ranking_.plans.resize(request_.top);
+    keep_best(request_.top);
     if (!ranking_.plans.empty()) ranking_.least_memory.reset();
     return std::move(ranking_);
   }
@@ -42,12 +43,24 @@ class Search {
     const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem);
     if (request_.explicit_stages) {
       take(problem, "explicit", [&] { return plan::explicit_stages(problem, *request_.explicit_stages, *evaluate); });
-      return;
+    } else {
+      for (const PartitionerChoice& choice : request_.partitioners) {
+        const partitioners::Entry& entry = partitioners::by_name(choice.name);
+        if (!takes_part(entry)) continue;
+        take(problem, choice.name, [&] { return entry.partition(problem, choice.options, *evaluate); });
+      }
     }
-    for (const PartitionerChoice& choice : request_.partitioners) {
-      const partitioners::Entry& entry = partitioners::by_name(choice.name);
-      take(problem, choice.name, [&] { return entry.partition(problem, choice.options, *evaluate); });
-    }
+    share_bounds();
+    std::move(found_.begin(), found_.end(), std::back_inserter(ranking_.plans));
+    found_.clear();
+    // Few are shown: the others need not be held while the rest is searched.
+    if (ranking_.plans.size() > 64 + 2 * request_.top) keep_best(request_.top);
+  }
+
+  // Other ranks help those that search together; the plans of the rest are rank 0's to find.
+  bool takes_part(const partitioners::Entry& entry) const {
+    const plan::Exchange* exchange = request_.problem.exchange;
+    return exchange == nullptr || exchange->rank() == 0 || (entry.capabilities & partitioners::kAllRanks) != 0;
   }
 
   void take(const plan::Problem& problem, const std::string& partitioner,
@@ -58,9 +71,9 @@ class Search {
     for (plan::Candidate& candidate : plans.candidates()) {
       candidate.report.planning_time_s = seconds;
       if (candidate.report.feasible) {
-        ranking_.plans.push_back(std::move(candidate));
+        found_.push_back(std::move(candidate));
       } else {
-        too_large(candidate, plans);
+        too_large(problem, candidate, plans);
       }
     }
     for (plan::Refused& refused : plans.refusals()) {
@@ -71,15 +84,69 @@ class Search {
     }
   }
 
-  void too_large(const plan::Candidate& candidate, plan::PlanSet& plans) {
-    const Bytes peak(candidate.report.peak_memory_bytes);
-    ranking_.least_memory = std::min(ranking_.least_memory.value_or(peak), peak);
-    plans.refuse(candidate.report.pipelines, static_cast<int>(candidate.plan.pipelines.front().stages.size()),
-                 plan::Refusal::memory_exceeded, candidate.report.why_not);
+  void too_large(const plan::Problem& problem, const plan::Candidate& candidate, plan::PlanSet& plans) {
+    const plan::PlanReport& report = candidate.report;
+    const Bytes peak(report.peak_memory_bytes);
+    if (over_a_limit(problem, report) && (!ranking_.least_memory || peak < ranking_.least_memory->limit)) {
+      ranking_.least_memory = LeastMemory{peak, false, fullest_stage(report)};
+    }
+    plans.refuse(report.pipelines, static_cast<int>(candidate.plan.pipelines.front().stages.size()),
+                 plan::Refusal::memory_exceeded, report.why_not);
   }
+
+  // A published planner's rules may refuse a plan for more than its memory.
+  static bool over_a_limit(const plan::Problem& problem, const plan::PlanReport& report) {
+    for (int device = 0; device < problem.cluster->size(); ++device) {
+      const auto limit = problem.memory_of(device);
+      if (limit && report.peak_memory_bytes > limit->value()) return true;
+    }
+    return false;
+  }
+
+  // A bound that one partitioner proves holds for the plans of all. A plan below it is of a kind that the proof does
+  // not cover, such as a device with several stages, and keeps its own.
+  void share_bounds() {
+    const plan::Objective objective = request_.problem.objective;
+    const bool more_is_better = objective == plan::Objective::memory_efficiency;
+    const plan::PlanReport* tightest = nullptr;
+    const auto tighter = [&](double a, double b) { return more_is_better ? a < b : a > b; };
+    for (const plan::Candidate& candidate : found_) {
+      const plan::PlanReport& report = candidate.report;
+      if (report.bound && (tightest == nullptr || tighter(*report.bound, *tightest->bound))) tightest = &report;
+    }
+    if (tightest == nullptr) return;
+    const double bound = *tightest->bound;
+    const std::string source = tightest->bound_source;
+    for (plan::Candidate& candidate : found_) {
+      plan::PlanReport& report = candidate.report;
+      if (!report.objective_value || !report.bound || !tighter(bound, *report.bound)) continue;
+      const auto gap = plan::optimality_gap(objective, *report.objective_value, bound);
+      if (!gap || *gap < -kRounding) continue;
+      report.bound = bound;
+      report.bound_source = source;
+      report.optimality_gap = std::max(0.0, *gap);
+    }
+  }
+
+  // Sorts, drops plans that were found before under another name, and keeps the first `most`.
+  void keep_best(std::size_t most) {
+    const plan::Objective objective = request_.problem.objective;
+    std::stable_sort(ranking_.plans.begin(), ranking_.plans.end(),
+                     [&](const auto& a, const auto& b) { return plan::better(objective, a, b); });
+    std::vector<plan::Candidate> kept;
+    for (plan::Candidate& candidate : ranking_.plans) {
+      if (kept.size() == most) break;
+      const bool known = std::any_of(kept.begin(), kept.end(), [&](const auto& k) { return k.plan == candidate.plan; });
+      if (!known) kept.push_back(std::move(candidate));
+    }
+    ranking_.plans = std::move(kept);
+  }
+
+  static constexpr double kRounding = 1e-9;
 
   const Request& request_;
   const MakeEvaluator& make_evaluator_;
+  std::vector<plan::Candidate> found_;  // in the cell at hand
   Ranking ranking_;
 };
 
@@ -90,22 +157,45 @@ std::unique_ptr<plan::Evaluator> closed_form(const plan::Problem& problem) {
 }
 
 std::vector<std::int64_t> automatic_micro_batches(const plan::Problem& problem) {
+  if (plan::is_published(problem.objective)) return {1};
   std::vector<std::int64_t> counts;
   const std::int64_t rows = problem.batch / problem.pipelines.value_or(1);
   for (std::int64_t count = 1; count <= std::max<std::int64_t>(1, rows); count *= 2) counts.push_back(count);
-  return counts;
+  const double work = static_cast<double>(problem.graph->size()) * problem.cluster->size();
+  const auto most = static_cast<std::size_t>(std::max(1.0, kAutomaticWork / work));
+  if (counts.size() <= most) return counts;
+  std::vector<std::int64_t> fewer;
+  for (std::size_t i = 0; i < most; ++i) fewer.push_back(counts[(2 * i + 1) * counts.size() / (2 * most)]);
+  return fewer;
+}
+
+std::string fullest_stage(const plan::PlanReport& report) {
+  const auto fullest = std::max_element(
+      report.stages.begin(), report.stages.end(),
+      [](const plan::StageReport& a, const plan::StageReport& b) { return a.memory_bytes < b.memory_bytes; });
+  return fmt::format("stage {} of pipeline {}", fullest->index, fullest->pipeline);
+}
+
+Ranking plans_under(const Request& request, const MakeEvaluator& make_evaluator) {
+  return Search(request, make_evaluator).run();
 }
 
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator) {
-  return Search(request, make_evaluator).run();
+  Ranking ranking = plans_under(request, make_evaluator);
+  const plan::Exchange* exchange = request.problem.exchange;
+  if (ranking.least_memory && (exchange == nullptr || exchange->rank() == 0)) {
+    ranking.least_memory = least_memory(request, *ranking.least_memory, make_evaluator);
+  }
+  return ranking;
 }
 
 std::string Ranking::why_not() const {
   if (!plans.empty()) return "";
   std::string text = "no plan fits";
   if (least_memory) {
-    text += fmt::format("; the smallest memory that one of them fits in is {} ({} bytes)", format(*least_memory),
-                        least_memory->value());
+    text += fmt::format("; the smallest memory that one fits in is {}{} ({} bytes) on every device, which {} needs",
+                        least_memory->minimal ? "" : "at most ", format(least_memory->limit),
+                        least_memory->limit.value(), least_memory->stage);
   }
   // Each reason once, with its first example.
   std::vector<plan::Refusal> told;

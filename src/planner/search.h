@@ -30,11 +30,18 @@ struct Request {
   std::size_t top = 5;                      ///< plans that are kept
 };
 
+/// What is known of the memory that each device needs, when no plan fits (REPORTS M02).
+struct LeastMemory {
+  Bytes limit{};         ///< with this much on every device one of the partitioners' plans fits
+  bool minimal = false;  ///< with one byte less none of them has a plan
+  std::string stage{};   ///< that needs it: "stage 0 of pipeline 0"
+};
+
 /// What came of it.
 struct Ranking {
-  std::vector<plan::Candidate> plans;   ///< that fit, best first; empty: infeasible
+  std::vector<plan::Candidate> plans;   ///< that fit, best first, each once; empty: infeasible
   std::vector<plan::Refused> refusals;  ///< of shapes, and of plans that do not fit, in order of the search
-  std::optional<Bytes> least_memory;    ///< when none fits: the smallest limit under which one of those found would
+  std::optional<LeastMemory> least_memory;
 
   /// Why there is no plan, for the user; empty when there is one.
   std::string why_not() const;
@@ -45,12 +52,22 @@ using MakeEvaluator = std::function<std::unique_ptr<plan::Evaluator>(const plan:
 /// Closed forms and counted bytes.
 std::unique_ptr<plan::Evaluator> closed_form(const plan::Problem& problem);
 
-/// 1, 2, 4, … up to the rows of a pipeline.
+/// What `micro_batches: auto` tries: 1, 2, 4, … up to the rows of a pipeline. On large problems only so many of them,
+/// evenly spread, as `kAutomaticWork` operators × devices allow, at least one; for objectives of published planners,
+/// whose formulas know or fix the number themselves, 1.
 std::vector<std::int64_t> automatic_micro_batches(const plan::Problem& problem);
+inline constexpr double kAutomaticWork = 5e7;
 
-/// Runs every partitioner for every schedule and number of micro-batches. The same request gives the same ranking,
-/// unless a time limit stops a partitioner.
+/// Runs every partitioner for every schedule and number of micro-batches; for objectives of published planners, which
+/// know no schedule, for the first schedule. The same request gives the same ranking, unless a time limit stops a
+/// partitioner or what makes `least_memory` minimal. With Problem::exchange all ranks call it; the ranking is rank 0's.
 /// \throws InvalidInput  unknown names, and explicit stages that are no cover (plan/explicit_stages.h).
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator = closed_form);
+
+/// The same, with `least_memory` as the plans that do not fit tell it, not yet minimal.
+Ranking plans_under(const Request& request, const MakeEvaluator& make_evaluator);
+
+/// "stage 0 of pipeline 0": the one whose replicas hold the most.
+std::string fullest_stage(const plan::PlanReport& report);
 
 }  // namespace millrace::planner

@@ -1,6 +1,9 @@
 // Formats the figures of reports.
 #include "planner/tables.h"
 
+#include <algorithm>
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -22,6 +25,46 @@ std::string stages_of(const plan::Candidate& candidate) {
     if (pipelines.empty() || pipelines.back() != text) pipelines.push_back(text);
   }
   return join(pipelines, " | ");
+}
+
+// "0-3 8": runs of numbers, so that a large group stays one cell.
+std::string numbers(const std::vector<int>& list) {
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < list.size();) {
+    std::size_t end = i + 1;
+    while (end < list.size() && list[end] == list[end - 1] + 1) ++end;
+    runs.push_back(end - i < 3 ? fmt::format("{}", fmt::join(list.begin() + static_cast<std::ptrdiff_t>(i),
+                                                             list.begin() + static_cast<std::ptrdiff_t>(end), " "))
+                               : fmt::format("{}-{}", list[i], list[end - 1]));
+    i = end;
+  }
+  return join(runs, " ");
+}
+
+std::string shares(const std::vector<double>& list) {
+  constexpr std::size_t kShown = 8;
+  const bool even = std::adjacent_find(list.begin(), list.end(), std::not_equal_to<>()) == list.end();
+  if (even && list.size() > 2) return fmt::format("{} x {:.3g}", list.size(), list.front());
+  const std::size_t shown = std::min(kShown, list.size());
+  return fmt::format("{:.3g}{}", fmt::join(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(shown), " "),
+                     list.size() > kShown ? fmt::format(" … {} in all", list.size()) : "");
+}
+
+// A stage that is no run of the canonical order may be hundreds of names.
+std::string operators(const Graph& graph, const OpList& ops) {
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> patterns = plan::to_patterns(graph, ops);
+  if (patterns.size() <= kShown) return join(patterns);
+  patterns.resize(kShown - 1);
+  return fmt::format("{}, … {} operators", join(patterns), ops.size());
+}
+
+std::vector<int> nodes_of(const std::vector<int>& devices, const cluster::Cluster& cluster) {
+  std::vector<int> nodes;
+  for (const int device : devices) nodes.push_back(cluster.node_of(device));
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
 }
 
 }  // namespace
@@ -48,10 +91,27 @@ Table stages_table(const plan::PlanReport& report, const Graph& graph) {
               {}};
   for (const plan::StageReport& stage : report.stages) {
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
-                          join(plan::to_patterns(graph, stage.ops)), fmt::format("{}", fmt::join(stage.devices, " ")),
-                          fmt::format("{:.3g}", fmt::join(stage.shares, " ")), seconds(stage.forward_s),
+                          operators(graph, stage.ops), numbers(stage.devices), shares(stage.shares),
+                          seconds(stage.forward_s),
                           seconds(stage.backward_s), seconds(2 * stage.transfer_s), seconds(stage.reduction_s),
                           bytes(stage.parameter_bytes), bytes(stage.memory_bytes)});
+  }
+  return table;
+}
+
+Table stage_details(const plan::PlanReport& report, const cluster::Cluster& cluster) {
+  Table table{{"pipeline", "stage", "operators", "devices", "nodes", "live micro-batches", "busy", "bubble",
+               "transfers", "sent", "activations", "reduction"},
+              {}};
+  for (const plan::StageReport& stage : report.stages) {
+    const double m = static_cast<double>(report.micro_batches);
+    const double busy = m * (stage.forward_s + stage.backward_s);
+    const double idle = report.iteration_time_s > 0 ? std::max(0.0, 1 - busy / report.iteration_time_s) : 0.0;
+    table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
+                          fmt::format("{}", stage.ops.size()), numbers(stage.devices),
+                          numbers(nodes_of(stage.devices, cluster)), fmt::format("{}", stage.live_micro_batches),
+                          seconds(busy), percent(idle), seconds(2 * m * stage.transfer_s), bytes(stage.send_bytes),
+                          bytes(stage.activation_bytes), seconds(stage.reduction_s)});
   }
   return table;
 }

@@ -20,6 +20,9 @@ Table plans_table(const std::vector<plan::Candidate>& plans);
 /// One row a stage: operators, devices, times, bytes, memory.
 Table stages_table(const plan::PlanReport& report, const Graph& graph);
 
+/// One row a stage: where it is and how it spends an iteration, for `--explain`.
+Table stage_details(const plan::PlanReport& report, const cluster::Cluster& cluster);
+
 /// One row a stage: its memory by kind.
 Table memory_table(const plan::PlanReport& report);
 
