@@ -64,12 +64,6 @@ void write(const import::Imported& imported, const Arguments& arguments) {
                             import::write_graph_file(imported.graph, imported.batch,
                                                      json ? import::GraphForm::json : import::GraphForm::yaml));
   log::notice(fmt::format("wrote {}: {} operators", file, imported.graph.size()));
-  if (imported.graph.carried() != nullptr) {
-    log::notice(
-        fmt::format("{}: the machine and the figures for the objective of the {} planner stay in {}; plan from "
-                    "that file to compare with published numbers",
-                    file, imported.format, arguments.files.front()));
-  }
 }
 
 }  // namespace

@@ -137,6 +137,7 @@ void GraphAssembler::add_data(const config::Field& field, Role role) {
   const auto same = [&data](const Data& other) { return data.name == other.name; };
   if (std::any_of(data_.begin(), data_.end(), same)) field.refuse(fmt::format("name '{}' is used twice", data.name));
   names_.push_back(data.name);
+  ++data_count_;
   data_.push_back(std::move(data));
 }
 
@@ -284,9 +285,18 @@ void GraphAssembler::tell_unresolved() {
   }
 }
 
-Graph GraphAssembler::finish() {
+void GraphAssembler::check() {
   for (const Data& data : data_) add_tensor(data);
+  data_.clear();
   tell_unresolved();
+  problems_.throw_if_any();
+}
+
+std::vector<std::string> GraphAssembler::operator_names() const {
+  return {names_.begin() + static_cast<std::ptrdiff_t>(data_count_), names_.end()};
+}
+
+Graph GraphAssembler::finish() {
   problems_.throw_if_any();
   return builder_.build();
 }

@@ -26,7 +26,14 @@ class GraphAssembler {
 
   std::size_t operators() const { return index_; }  ///< that were given
 
+  /// Tells what reads something that there is not.
   /// \throws InvalidInput  with all problems, unless there is none.
+  void check();
+  /// \pre check() has passed.
+  std::vector<std::string> operator_names() const;
+  void carry(Carried carried) { builder_.carry(std::move(carried)); }
+
+  /// \pre check() has passed. \throws InvalidInput  what was found since.
   Graph finish();
 
  private:
@@ -55,6 +62,7 @@ class GraphAssembler {
   config::Problems& problems_;
   std::size_t index_ = 0;                    // of the operator
   std::vector<Data> data_;                   // that no operator has read yet
+  std::size_t data_count_ = 0;               // first of names_
   std::vector<std::string> names_;           // of inputs, labels and operators that were added
   std::unordered_set<std::string> refused_;  // operators with problems: what reads them is not told again
   std::vector<Unresolved> unresolved_;

@@ -8,6 +8,7 @@
 
 #include "config/document.h"
 #include "config/reader.h"
+#include "import/carried_section.h"
 #include "import/graph_assembler.h"
 #include "import/json_nodes.h"
 #include "import/json_place.h"
@@ -40,6 +41,7 @@ Head read_head(const Node& root, const std::string& file, Problems& problems) {
     const config::Field data = reader.field(key);
     if (data && !data.is_list()) data.expected("a list such as [{name: images, shape: [3, 32, 32]}]");
   }
+  reader.field("carried");  // read when the operators are known
   const config::Field operators = reader.field("operators");
   if (!operators.is_list()) operators.expected("a list of operators");
   return head;
@@ -62,6 +64,10 @@ GraphFile assemble(const Node& root, const std::string& file, Problems& problems
   add_operators(assembler);
   if (assembler.operators() == 0) {
     config::Field(*root.find("operators"), "operators", problems).refuse("found no operators, allowed: at least one");
+  }
+  assembler.check();
+  if (const Node* carried = root.find("carried")) {
+    assembler.carry(read_carried(config::Field(*carried, "carried", problems), assembler.operator_names()));
   }
   return {assembler.finish(), head.batch};
 }

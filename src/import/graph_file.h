@@ -34,14 +34,15 @@ struct GraphFile {
 /// Other kinds: their attributes, and `tied`, a list with a tensor above for each parameter to share, null for a new
 /// one. They read the output of a cost operator as a flat vector of 4-byte reals. Parameters start as their kind says.
 ///
+/// Key `carried`, which `import` writes, holds what the file of another planner says beyond the graph.
+///
 /// \param file  name of the file as errors cite it.
 /// \throws InvalidInput  all that is wrong, with file, line, column, key and what is allowed.
 GraphFile read_graph_file(std::string_view text, const std::string& file);
 
 enum class GraphForm : std::uint8_t { yaml, json };
 
-/// The file's text; reading it gives a graph with the same digest, layers and batch. What other planners' files say
-/// beyond the graph (Graph::carried) is not kept.
+/// The file's text; reading it gives a graph with the same digest, layers, batch and Graph::carried.
 std::string write_graph_file(const Graph& graph, std::int64_t batch, GraphForm form);
 
 }  // namespace millrace::import

@@ -11,6 +11,7 @@
 #include "base/errors.h"
 #include "config/emit.h"
 #include "config/quantity.h"
+#include "import/carried_section.h"
 #include "import/graph_file.h"
 
 namespace millrace::import {
@@ -150,6 +151,7 @@ std::string write_graph_file(const Graph& graph, std::int64_t batch, GraphForm f
   Node& operators = root.add("operators", Node::sequence());
   Writer writer(graph);
   for (OpId id = 0; id < graph.size(); ++id) operators.items.push_back(writer.operator_node(id));
+  if (auto carried = write_carried(graph)) root.add("carried", std::move(*carried));
   return form == GraphForm::yaml ? config::to_yaml(root) : to_json(root).dump(1) + "\n";
 }
 

@@ -211,7 +211,7 @@ TEST(Broken, GraphFile) {
         "graph.yaml:1:17: millrace_graph: found '2', allowed: integer, 1 to 1"},
        {"name: two-branches", "name: two-branches\nmicro_batches: 2",
         "graph.yaml:3:1: micro_batches: unknown key 'micro_batches' (did you mean 'micro_batch'?); valid: "
-        "millrace_graph, name, micro_batch, batch, inputs, labels, operators"},
+        "millrace_graph, name, micro_batch, batch, inputs, labels, carried, operators"},
        {"name: two-branches", "micro_batch: 0",
         "graph.yaml:2:14: micro_batch: found '0', allowed: integer, 1 to 1099511627776"}});
   EXPECT_EQ(message_of("millrace_graph: 1\noperators: []\n", "none.yaml"),
@@ -262,6 +262,28 @@ TEST(Broken, GraphFileInJson) {
         "may read"},
        {"\"operators\": [", "\"operators\": {\"a\": [",
         "graph.json:14:1: not JSON: syntax error while parsing object - unexpected end of input; expected '}'"}});
+}
+
+TEST(Broken, WhatAGraphFileCarries) {
+  const std::string elements =
+      "carried.json:4:16: carried.operators: found 1 elements, allowed: one for each of the 2 operators";
+  expect_refused(
+      samples::graph_with_split(),
+      {{R"("from": "a")", R"("from": "c")",
+        "carried.json:6:26: carried.transfers[0].from: found \"c\", allowed: the name of an operator"},
+       {R"(["b"])", R"(["b", "a"])",
+        "carried.json:6:37: carried.transfers[0].to: found a list, allowed: operators in their order, each once"},
+       {R"("time": 0.25)", R"("time": -1)",
+        "carried.json:6:44: carried.transfers[0].time: found '-1', allowed: number, at least 0"},
+       {R"("cpus": 1)", R"("cpu": 1)",
+        "carried.json:3:13: carried.cpus: missing, allowed: integer, 0 to 2147483647\n"
+        "carried.json:3:63: carried.cpu: unknown key 'cpu' (did you mean 'cpus'?); valid: format, accelerators, cpus, "
+        "memory, operators, transfers"},
+       {R"("format": "dnn-partitioning")", R"("format": "dnn")",
+        "carried.json:3:24: carried.format: found \"dnn\", allowed: one of: dnn-partitioning, piper, pipedream"},
+       {R"(, "size": 3, "on_accelerator": true, "nodes": 1},
+   {"accelerator": 0, "cpu": 2, "size": 0)",
+        ", \"size\": 0", elements}});
 }
 
 TEST(Broken, KindsThatAreNotKnown) {

@@ -115,6 +115,8 @@ TEST(GraphFile, BatchIsThatOfTheMicroBatchUnlessGiven) {
 void expect_equal(const Graph& a, const Graph& b) {
   EXPECT_EQ(a.digest(), b.digest());
   ASSERT_EQ(a.size(), b.size());
+  ASSERT_EQ(a.carried() == nullptr, b.carried() == nullptr);
+  EXPECT_TRUE(a.carried() == nullptr || *a.carried() == *b.carried());
   for (OpId id = 0; id < a.size(); ++id) {
     EXPECT_EQ(a.op(id).layer, b.op(id).layer);
     ASSERT_EQ(a.figures(id) == nullptr, b.figures(id) == nullptr);

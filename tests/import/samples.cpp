@@ -103,7 +103,18 @@ const Sample& graph_json() {
   return sample;
 }
 
-std::vector<Sample> all() { return {split(), piper(), profile(), graph_yaml(), graph_json()}; }
+// Written by hand in the way of `import -o`, cut down to two operators.
+Sample graph_with_split() {
+  return {"carried.json", R"({"millrace_graph": 1, "operators": [
+  {"name": "a", "kind": "cost"}, {"name": "b", "kind": "cost", "inputs": ["a"]}],
+ "carried": {"format": "dnn-partitioning", "accelerators": 2, "cpus": 1, "memory": 1e3,
+  "operators": [{"accelerator": 1.5, "cpu": 2, "size": 3, "on_accelerator": true, "nodes": 1},
+   {"accelerator": 0, "cpu": 2, "size": 0, "on_accelerator": false, "nodes": 2}],
+  "transfers": [{"from": "a", "to": ["b"], "time": 0.25}]}}
+)"};
+}
+
+std::vector<Sample> all() { return {split(), piper(), profile(), graph_yaml(), graph_json(), graph_with_split()}; }
 
 std::string with(const std::string& text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);

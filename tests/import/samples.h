@@ -25,6 +25,9 @@ const Sample& graph_yaml();
 /// A graph file in JSON with operators of several kinds.
 const Sample& graph_json();
 
+/// A graph file that carries what the sample of dnn-partitioning says.
+Sample graph_with_split();
+
 std::vector<Sample> all();
 
 /// The text with the first `from` replaced. \pre it is there.

@@ -83,6 +83,7 @@ TEST_P(PublishedWorkload, ReadsBackAsAGraphFile) {
   for (const GraphForm form : {GraphForm::yaml, GraphForm::json}) {
     const GraphFile again = read_graph_file(write_graph_file(imported.graph, imported.batch, form), "again");
     EXPECT_EQ(again.graph.digest(), imported.graph.digest());
+    EXPECT_TRUE(*again.graph.carried() == *imported.graph.carried());
     EXPECT_EQ(again.batch, imported.batch);
   }
 }
