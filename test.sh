@@ -8,12 +8,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 . scripts/steps.sh
 
 builds=(debug release)
+# Compiling tests is most of the time: without --full the release build has those in which optimised code is at stake, and
+# the debug build has all.
+release_tests='kernels;runtime;partitioners;planner;cli;mpi'
 needs=(--tests)
 filter=(--label-exclude '^full$')
 case ${1-} in
   '') ;;
   --full)
     builds+=(tsan clang)
+    release_tests=all
     needs+=(--full)
     filter=()
     ;;
@@ -26,7 +30,9 @@ jobs=$(nproc)
 [ "$jobs" -ge 2 ] || jobs=2
 
 build() {
-  cmake --preset "$1" -DMILLRACE_BUILD_TESTS=ON --log-level=WARNING &&
+  local folders=all
+  [ "$1" != release ] || folders=$release_tests
+  cmake --preset "$1" -DMILLRACE_BUILD_TESTS=ON "-DMILLRACE_TEST_FOLDERS=$folders" --log-level=WARNING &&
     cmake --build "build/$1" --parallel "$jobs"
 }
 
