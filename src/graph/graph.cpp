@@ -76,7 +76,7 @@ bool Graph::trainable() const {
   return std::all_of(operators_.begin(), operators_.end(), [](const Operator& op) { return op.schema->has_kernels; });
 }
 
-std::string Graph::digest() const {
+std::string Graph::make_digest() const {
   DigestText text;
   text.field(name_);
   text.end_line();

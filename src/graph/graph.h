@@ -66,13 +66,15 @@ class Graph {
   const Carried* carried() const { return carried_.get(); }
 
   /// Identity of structure, shapes, attributes and names: a plan for another digest is refused.
-  std::string digest() const;
+  const std::string& digest() const { return digest_; }
 
   /// Shapes of the operands of `id`, for the functions of its schema.
   OperandShapes shapes(OpId id) const;
 
  private:
   friend class GraphBuilder;
+  std::string make_digest() const;
+
   std::string name_;
   std::vector<Operator> operators_;
   std::vector<Tensor> tensors_;
@@ -83,6 +85,7 @@ class Graph {
   OpId loss_ = -1;
   std::vector<OpFigures> figures_;  // by operator; empty without cost operators
   std::shared_ptr<const Carried> carried_;
+  std::string digest_;  // plans carry it: read often, made once
 };
 
 }  // namespace millrace

@@ -313,6 +313,7 @@ Graph GraphBuilder::build() {
   if (graph_.operators_.empty()) throw InvalidInput(fmt::format("graph '{}' has no operators", graph_.name_));
   if (!graph_.figures_.empty()) graph_.figures_.resize(graph_.operators_.size());
   index_consumers();
+  graph_.digest_ = graph_.make_digest();
   Graph done = std::move(graph_);
   graph_ = Graph();
   return done;
