@@ -46,7 +46,7 @@ plan::Candidate judged(const plan::Problem& problem, const std::vector<DeviceSta
   report.order = finding.order;
   report.stopped_by = finding.late ? "time" : "complete";
   if (!report.feasible || !report.objective_value) return candidate;
-  if (!report.bound || finding.bound > *report.bound) {
+  if (!report.bound || finding.bound >= *report.bound) {
     report.bound = std::min(finding.bound, *report.objective_value);
     report.bound_source = finding.bound_source;
   }

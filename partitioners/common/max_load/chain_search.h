@@ -18,7 +18,7 @@ enum class Verdict : std::uint8_t { found, none, stopped };
 struct SearchLimits {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();  ///< items taken or left, in all
-  std::size_t bytes = std::size_t{1} << 30;                         ///< of ideals and states
+  std::size_t bytes = std::size_t{1} << 28;                         ///< of ideals and states
 };
 
 /// Goes from the empty set device by device: layer j holds the ideals that j devices cover, each stage below the

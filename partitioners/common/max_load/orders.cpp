@@ -97,11 +97,34 @@ std::vector<Item> fewest_waiting_seconds(const Model& model) {
   return order;
 }
 
+std::vector<Item> breadth_first(const Model& model) {
+  std::vector<std::size_t> missing(model.size());
+  std::vector<Item> order;
+  order.reserve(model.size());
+  for (Item item = 0; item < model.size(); ++item) {
+    missing[item] = model.before[item].size();
+    if (missing[item] == 0) order.push_back(item);
+  }
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    for (const Item after : model.after[order[at]]) {
+      if (--missing[after] == 0) order.push_back(after);
+    }
+  }
+  return order;
+}
+
 std::vector<NamedOrder> all_orders(const Model& model, const Graph& graph) {
   const OpEdges edges = successors(graph);
   std::vector<NamedOrder> orders;
   for (const Order& order : topological_orders(graph, edges)) add_new(orders, "topological", items_of(order));
-  add_new(orders, "topological", fewest_waiting_seconds(model));
+  Model back = model;  // the same in reverse
+  std::swap(back.before, back.after);
+  for (const auto& make : {breadth_first, fewest_waiting_seconds}) {
+    add_new(orders, "topological", make(model));
+    std::vector<Item> order = make(back);
+    std::reverse(order.begin(), order.end());
+    add_new(orders, "topological", std::move(order));
+  }
   std::vector<double> seconds;
   for (Item item = 0; item < model.size(); ++item) {
     seconds.push_back(std::isinf(model.accelerator_s[item]) ? model.cpu_s[item] : model.accelerator_s[item]);

@@ -15,8 +15,9 @@ struct NamedOrder {
   std::vector<Item> order;
 };
 
-/// Orders A and B of METHODS 6, and for this objective one more of kind A: of the items that are ready, the one after
-/// which the fewest seconds of transfers wait for a reader. \pre items of `model` are the operators of `graph`.
+/// Orders A and B of METHODS 6, and for this objective more of kind A: breadth first; of the items that are ready, the
+/// one after which the fewest seconds of transfers wait for a reader; and the same two from the last items back.
+/// \pre items of `model` are the operators of `graph`.
 std::vector<NamedOrder> all_orders(const Model& model, const Graph& graph);
 
 /// The best chain over several orders.
@@ -32,5 +33,7 @@ LinearBest best_of_orders(const Model& model, const std::vector<NamedOrder>& ord
 
 /// Kahn's order by least waiting transfer seconds, ties to the lower item.
 std::vector<Item> fewest_waiting_seconds(const Model& model);
+/// Kahn's order, first come, first served.
+std::vector<Item> breadth_first(const Model& model);
 
 }  // namespace millrace::partitioners::max_load
