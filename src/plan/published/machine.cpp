@@ -36,6 +36,11 @@ EqualDevices equal_devices(const Problem& problem) {
 
 std::vector<Level> machine_levels(const Problem& problem) {
   const cluster::Cluster& cluster = *problem.cluster;
+  if (!cluster.network().tiers.empty()) {
+    throw InvalidInput(fmt::format("objective {}: cluster '{}' has {} levels of links; the formula is offered for one or "
+                                   "two",
+                                   name(problem.objective), cluster.name(), 2 + cluster.network().tiers.size()));
+  }
   std::vector<int> devices(cluster.nodes().size(), 0);
   for (int device = 0; device < cluster.size(); ++device) ++devices[static_cast<std::size_t>(cluster.node_of(device))];
   for (std::size_t node = 1; node < devices.size(); ++node) {
@@ -55,6 +60,7 @@ std::vector<Level> machine_levels(const Problem& problem) {
 double slowest_link(const Problem& problem) {
   const cluster::Cluster& cluster = *problem.cluster;
   double slowest = cluster.nodes().size() > 1 ? network_bandwidth(cluster) : cluster.nodes()[0].link.bandwidth.value();
+  for (const cluster::Tier& tier : cluster.network().tiers) slowest = std::min(slowest, tier.link.bandwidth.value());
   for (const cluster::Node& node : cluster.nodes()) slowest = std::min(slowest, node.link.bandwidth.value());
   return slowest;
 }

@@ -26,7 +26,7 @@ struct Level {
 };
 
 /// Innermost first: the devices of a node, then the nodes. One level where there is one node, or one device a node.
-/// \throws InvalidInput  when nodes have different numbers of devices or links.
+/// \throws InvalidInput  when nodes have different numbers of devices or links, or there are more than two levels.
 std::vector<Level> machine_levels(const Problem& problem);
 
 /// Bandwidth of the slowest link of the cluster.
