@@ -54,7 +54,7 @@ class Answer {
       // Sums in another order differ in the last digits.
       const bool proven = *report.objective_value <= bound * (1 + kSameValue);
       report.bound = proven ? *report.objective_value : bound;
-      report.bound_source = proven ? "exact optimum" : "search";
+      report.bound_source = proven ? "exact optimum" : "relaxed search";
       report.optimality_gap = *report.objective_value / *report.bound - 1;
     }
     plans_.add(std::move(candidate));

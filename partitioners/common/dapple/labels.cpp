@@ -41,6 +41,11 @@ double DappleLabels::block_of(std::size_t from, std::size_t to, int replicas) co
   return seconds * question_.scale / (replicas * question_.pipelines) / static_cast<double>(question_.micro_batches);
 }
 
+double DappleLabels::crossing(std::size_t prefix) const {
+  return question_.figures->crossing_bytes[prefix] * question_.scale /
+         static_cast<double>(question_.pipelines * question_.micro_batches);
+}
+
 // Exposed reductions shrink with the block, by at most stage × block: as long as there are no more stages than
 // micro-batches the latency grows with the block all the same.
 double DappleLabels::least_latency(const DappleLabel& label) const {
@@ -48,10 +53,12 @@ double DappleLabels::least_latency(const DappleLabel& label) const {
   if (label.devices < devices_) {
     block = std::max(block, block_of(label.prefix, question_.prefixes->size() - 1, devices_ - label.devices));
   }
+  // Whatever comes behind a border is at best in the same server.
+  const double transfers = label.transfers + crossing(label.prefix) / plan::kDappleWithinServer;
   if (label.stages <= question_.micro_batches) {
-    return plan::dapple_latency(block, question_.micro_batches, fill(), label.transfers, label.reductions);
+    return plan::dapple_latency(block, question_.micro_batches, fill(), transfers, label.reductions);
   }
-  return plan::dapple_latency(block, question_.micro_batches, fill(), label.transfers, {});
+  return plan::dapple_latency(block, question_.micro_batches, fill(), transfers, {});
 }
 
 bool DappleLabels::dominates(const DappleLabel& a, const DappleLabel& b) const {
@@ -93,8 +100,6 @@ void DappleLabels::extend(int index, std::size_t to) {
   const int stage = from.stages;
   if (question_.stages && (last ? stage + 1 != *question_.stages : stage + 1 >= *question_.stages)) return;
   const double parameters = figures.parameter_bytes[to] - figures.parameter_bytes[from.prefix];
-  const double crossing = figures.crossing_bytes[from.prefix] * question_.scale /
-                          static_cast<double>(question_.pipelines * question_.micro_batches);
   const int most = devices_ - from.devices - (last ? 0 : 1);
   for (int replicas = last ? most : 1; replicas <= most; ++replicas) {
     DappleLabel label{.prefix = to,
@@ -107,14 +112,20 @@ void DappleLabels::extend(int index, std::size_t to) {
                       .reductions = {},
                       .placement = {},
                       .left = {}};
-    if (!(least_latency(label) < best_)) continue;
+    const std::int64_t group = std::int64_t{replicas} * question_.pipelines;
+    const auto reduce = [&](DappleLabel& of, bool spans) {
+      of.reductions = from.reductions;
+      of.reductions.push_back({plan::dapple_all_reduce(parameters, group, spans), stage});
+      std::erase_if(of.reductions, [&](const auto& reduction) { return reduction.exposed(of.block) <= 0; });
+    };
+    reduce(label, group > servers_.largest());
+    label.transfers += stage > 0 ? crossing(from.prefix) / plan::kDappleWithinServer : 0;
+    if (!(least_latency(label) < best_)) continue;  // not even at its best place
     for (StagePlacement& placement : servers_.placements(from.left, replicas, question_.pipelines)) {
       DappleLabel placed = label;
-      if (stage > 0) placed.transfers += crossing / servers_.bandwidth(from.placement, placement);
-      placed.reductions = from.reductions;
-      placed.reductions.push_back(
-          {plan::dapple_all_reduce(parameters, std::int64_t{replicas} * question_.pipelines, placement.spans), stage});
-      std::erase_if(placed.reductions, [&](const auto& reduction) { return reduction.exposed(placed.block) <= 0; });
+      placed.transfers = from.transfers;
+      if (stage > 0) placed.transfers += crossing(from.prefix) / servers_.bandwidth(from.placement, placement);
+      reduce(placed, placement.spans);
       placed.left = from.left;
       for (std::size_t s = 0; s < placed.left.size(); ++s) placed.left[s] -= placement.counts[s];
       placed.placement = std::move(placement);

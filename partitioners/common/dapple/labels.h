@@ -49,6 +49,7 @@ class DappleLabels {
 
  private:
   double fill() const;
+  double crossing(std::size_t prefix) const;  // bytes for one micro-batch
   double block_of(std::size_t from, std::size_t to, int replicas) const;
   double least_latency(const DappleLabel& label) const;
   bool dominates(const DappleLabel& a, const DappleLabel& b) const;

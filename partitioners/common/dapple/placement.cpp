@@ -86,6 +86,9 @@ std::vector<StagePlacement> Servers::placements(const std::vector<int>& left, in
   if (complete()) {
     std::vector<int> counts;
     enumerate(left, devices, counts, all);
+    // Equal servers that nothing uses yet: their exchange changes nothing.
+    const bool alike = left == capacities_ && left.front() == left.back();
+    std::erase_if(all, [&](const std::vector<int>& of) { return alike && of.front() < of.back(); });
   } else if (devices <= std::accumulate(left.begin(), left.end(), 0)) {
     std::vector<std::size_t> sequence(left.size());
     std::iota(sequence.begin(), sequence.end(), std::size_t{0});

@@ -24,7 +24,8 @@ class Servers {
   static Servers at_best(const std::vector<int>& capacities);
 
   const std::vector<int>& capacities() const { return capacities_; }
-  /// Whether placements() leaves none out.
+  int largest() const { return largest_; }  ///< devices of the largest real server
+  /// Whether placements() leaves out only mirrored ones.
   bool complete() const { return capacities_.size() <= kMostEnumerated; }
 
   /// Ways to take `replicas` devices for each of `pipelines` from what is left.

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostPrefixes = 1200;
-constexpr std::size_t kFewest = 24;
+constexpr std::size_t kFewest = 8;
 constexpr std::size_t kMostOnOrder = 200;
 
 class Search {

@@ -65,13 +65,12 @@ class LevelTable {
     std::int32_t from = -1;
     std::int32_t machines = 0;
   };
-  const Cell& cell(std::size_t prefix, int machines) const {
-    return cells_[(prefix - source_) * static_cast<std::size_t>(question_.level.machines + 1) +
-                  static_cast<std::size_t>(machines)];
+  std::size_t index(std::size_t prefix, int machines) const {
+    return (prefix - source_) * static_cast<std::size_t>(question_.level.machines + 1) +
+           static_cast<std::size_t>(machines);
   }
-  Cell& cell(std::size_t prefix, int machines) {
-    return const_cast<Cell&>(std::as_const(*this).cell(prefix, machines));
-  }
+  const Cell& cell(std::size_t prefix, int machines) const { return cells_[index(prefix, machines)]; }
+  Cell& cell(std::size_t prefix, int machines) { return cells_[index(prefix, machines)]; }
   double borders(std::size_t from, std::size_t to, int machines) const;
 
   LevelQuestion question_;
