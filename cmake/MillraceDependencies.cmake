@@ -15,4 +15,17 @@ set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+# METIS and Scotch come without CMake files.
+find_path(METIS_INCLUDE_DIR metis.h REQUIRED)
+find_library(METIS_LIBRARY metis REQUIRED)
+add_library(metis::metis UNKNOWN IMPORTED)
+set_target_properties(metis::metis PROPERTIES
+  IMPORTED_LOCATION ${METIS_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${METIS_INCLUDE_DIR})
+find_path(SCOTCH_INCLUDE_DIR scotch.h PATH_SUFFIXES scotch scotch-int32 REQUIRED)
+find_library(SCOTCH_LIBRARY scotch REQUIRED)
+find_library(SCOTCH_ERROR_LIBRARY scotcherr REQUIRED) # prints; the other variant ends the process
+add_library(scotch::scotch UNKNOWN IMPORTED)
+set_target_properties(scotch::scotch PROPERTIES
+  IMPORTED_LOCATION ${SCOTCH_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${SCOTCH_INCLUDE_DIR}
+  INTERFACE_LINK_LIBRARIES ${SCOTCH_ERROR_LIBRARY})
 include(MillraceCuda)

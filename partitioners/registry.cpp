@@ -11,9 +11,12 @@
 #include "partitioners/device_aware.h"
 #include "partitioners/dp.h"
 #include "partitioners/exact.h"
+#include "partitioners/genetic.h"
 #include "partitioners/interleaved.h"
 #include "partitioners/layer_equal.h"
+#include "partitioners/local_search.h"
 #include "partitioners/parameter_equal.h"
+#include "partitioners/random.h"
 #include "partitioners/time_equal.h"
 
 namespace millrace::partitioners {
@@ -30,10 +33,15 @@ std::vector<Entry>& rows() {
        device_aware_options(), kReplicas | kUnequalDevices | kMemoryLimit, device_aware},
       {"interleaved", "annealing of splits whose stages may share devices; objective max_load", interleaved_options(),
        kMemoryLimit | kSharedDevices, interleaved},
+      {"genetic", "islands of random keys with local search, on all ranks of the job; any acyclic cut",
+       genetic_options(), kUnequalDevices | kMemoryLimit | kAllRanks, genetic},
+      {"local_search", "passes of single moves from several first cuts; any acyclic cut", local_search_options(),
+       kUnequalDevices | kMemoryLimit, local_search},
       {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
       {"layer_equal", "baseline: equal numbers of layers per stage", {}, kBaseline, layer_equal},
       {"time_equal", "baseline: equal times per stage", {}, kBaseline, time_equal},
       {"parameter_equal", "baseline: equal parameter bytes per stage", {}, kBaseline, parameter_equal},
+      {"random", "baseline: a random order cut at random places", {}, kBaseline, random},
   };
   return entries;
 }

@@ -10,6 +10,7 @@ packages=(
   libhdf5-dev hdf5-tools zlib1g-dev                                       # results and data
   libyaml-cpp-dev libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev  # text
   librandom123-dev libxxhash-dev                                          # random numbers, hashes
+  libmetis-dev libscotch-dev                                              # graph partitioners to compare with
   dataset-fashion-mnist                                                   # the images of the quickstart
 )
 for argument in "$@"; do

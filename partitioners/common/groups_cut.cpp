@@ -151,7 +151,8 @@ std::optional<CapacityCut> CapacityCutter::solve(const std::vector<Team>& teams,
       if (best[begin] == kNever) continue;
       const double transfer =
           s == 0 ? 0.0 : 2 * received(at[begin], most, teams[s - 1].devices.back(), team.devices.front());
-      for (std::size_t end = last ? at.size() - 1 : begin + 1; end < at.size(); ++end) {
+      // The last stage ends at the end, and has an operator like the others.
+      for (std::size_t end = last ? std::max(at.size() - 1, begin + 1) : begin + 1; end < at.size(); ++end) {
         double slowest = 0;
         for (const auto* before : profiles) slowest = std::max(slowest, (*before)[at[end]] - (*before)[at[begin]]);
         const double value = std::max(best[begin], slowest + transfer);

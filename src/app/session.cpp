@@ -117,16 +117,17 @@ Graph load_graph(Experiment& experiment) {
 }
 
 Session open_session(const Arguments& arguments, const comm::World& world, int ranks) {
+  std::optional<Graph> read;  // a large file is read once
   const std::string effective = world.on_root_then_all([&] {
     ExperimentSource source{arguments.files.front(), arguments.sets, {}};
     if (arguments.command == "run") source.output_folder = arguments.output;
     Experiment experiment = read_experiment(source);
-    const Graph graph = load_graph(experiment);
-    if (const auto named = named_cluster(experiment, graph)) check_size(*named, arguments, world);
+    read.emplace(load_graph(experiment));
+    if (const auto named = named_cluster(experiment, *read)) check_size(*named, arguments, world);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
-  Graph graph = load_graph(experiment);
+  Graph graph = read ? std::move(*read) : load_graph(experiment);
   const Share share = share_here(world, ranks);
   if (auto named = named_cluster(experiment, graph)) {
     return {std::move(experiment), std::move(graph), std::move(*named), share.threads};

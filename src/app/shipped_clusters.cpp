@@ -16,10 +16,12 @@ std::optional<fs::path> folder() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failure);
   if (failure) return std::nullopt;
   for (fs::path above = program.parent_path(); above.has_relative_path(); above = above.parent_path()) {
-    for (const fs::path& place : {above / sources, above / "share/millrace/clusters"}) {
+    for (const fs::path& place : {above / sources, above / "share/millrace" / sources}) {
       if (fs::is_directory(place, failure)) return place;
     }
   }
+  // A build outside of the source tree.
+  if (fs::is_directory(MILLRACE_CLUSTERS, failure)) return fs::path(MILLRACE_CLUSTERS);
   return std::nullopt;
 }
 

@@ -8,8 +8,8 @@
 
 namespace millrace::app {
 
-/// Of `experiments/clusters` in the working directory, or above the program; else of `share/millrace/clusters` where
-/// the program is installed. By name.
+/// Of `experiments/clusters` in the working directory, above the program, where it is installed
+/// (`share/millrace/experiments/clusters`), or in the source tree; the first that there is. By name.
 std::vector<std::filesystem::path> shipped_clusters();
 
 /// The one of that name, with or without `.yaml`.

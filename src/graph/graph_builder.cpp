@@ -90,6 +90,8 @@ GraphBuilder::GraphBuilder(std::string name) {
 void GraphBuilder::reserve(std::size_t operators, std::size_t tensors) {
   graph_.operators_.reserve(operators);
   graph_.tensors_.reserve(tensors);
+  graph_.op_names_.reserve(operators);
+  graph_.tensor_names_.reserve(tensors);
 }
 
 bool GraphBuilder::add_operator(Operator op) {
@@ -269,6 +271,7 @@ TensorId GraphBuilder::add_cost(std::string name, std::vector<TensorId> inputs, 
   if (!add_operator(std::move(op))) {
     throw InvalidInput(fmt::format("operator '{}' (cost): the name is used twice; names must differ", name));
   }
+  if (graph_.figures_.empty()) graph_.figures_.reserve(graph_.operators_.capacity());
   graph_.figures_.resize(static_cast<std::size_t>(id) + 1);
   graph_.figures_.back() = figures;
   return graph_.operators_.back().outputs.front();

@@ -14,6 +14,9 @@ namespace millrace {
 /// name at a position that was inserted.
 class NameIndex {
  public:
+  /// Makes room for so many names at once.
+  void reserve(std::size_t names);
+
   /// The position of `name`; -1 when there is none.
   template <class NameOf>
   std::int32_t find(std::string_view name, const NameOf& name_of) const {
@@ -23,7 +26,7 @@ class NameIndex {
   /// False when the name is there already.
   template <class NameOf>
   bool insert(std::string_view name, std::int32_t position, const NameOf& name_of) {
-    if (count_ + count_ / 3 >= slots_.size()) grow();
+    if (count_ + count_ / 3 >= slots_.size()) reserve(count_ + 1);
     const std::uint32_t tag = tag_of(name);
     Slot& slot = slots_[slot_of(name, tag, name_of)];
     if (slot.position >= 0) return false;
@@ -50,7 +53,7 @@ class NameIndex {
     return at;
   }
 
-  void grow();
+  void resize(std::size_t slots);
 
   std::vector<Slot> slots_;  // a power of two, at most three quarters taken
   std::size_t count_ = 0;

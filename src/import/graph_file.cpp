@@ -77,7 +77,7 @@ GraphFile assemble(const Node& root, const std::string& file, Problems& problems
 GraphFile read_graph_file(std::string_view text, const std::string& file) {
   Problems problems;
   const auto source = config::file_source(file);
-  if (opens_like_json(text)) {
+  if (opens_like_json(without_byte_order_mark(text))) {
     const std::string streamed = "operators";
     const Node root = load_json(text, source, streamed, nullptr);  // the head first, wherever its keys stand
     return assemble(root, file, problems, [&](GraphAssembler& assembler) {

@@ -73,6 +73,7 @@ Imported load(const std::filesystem::path& file, const Options& options) {
 }
 
 Imported load_text(std::string_view text, const std::string& file, const Options& options) {
+  text = without_byte_order_mark(text);
   const bool is_json = opens_like_json(text);
   if (!is_json && is_pipedream(text)) return {read_pipedream(text, file, options.profile_batch), "pipedream", 1};
   if (options.profile_batch) {

@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "config/document.h"
+#include "config/option.h"
 #include "import/json_nodes.h"
 #include "import/json_place.h"
 
@@ -54,9 +55,7 @@ std::string found(const json& value) {
 }  // namespace
 
 JsonFile::JsonFile(std::string file_name, std::string_view file_text)
-    : name(std::move(file_name)), text(file_text), document(std::make_unique<json>()) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    : name(std::move(file_name)), text(without_byte_order_mark(file_text)), document(std::make_unique<json>()) {
   Checks checks;
   try {
     *document = json::parse(text.begin(), text.end(), std::ref(checks));
@@ -125,7 +124,7 @@ double JsonValue::bytes() const {
 }
 
 std::int64_t JsonValue::integer(std::int64_t minimum, std::int64_t maximum) const {
-  const std::string allowed = fmt::format("integer, {} to {}", minimum, maximum);
+  const std::string allowed = config::allowed(config::Integer{minimum, maximum});
   if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
     expected(allowed);
   }

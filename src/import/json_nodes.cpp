@@ -176,8 +176,7 @@ class NodeHandler {
 
 Node load_json(std::string_view text, const std::shared_ptr<const config::Source>& source, const std::string& streamed,
                const NodeSink& sink) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   Position position{text.data(), text.data()};
   NodeHandler handler(source, position, streamed, sink);
   const CountingIterator first(text.data(), &position), last(text.data() + text.size(), &position);

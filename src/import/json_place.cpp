@@ -126,8 +126,13 @@ std::pair<int, int> line_and_column(std::string_view text, std::size_t at) {
   return {static_cast<int>(line), static_cast<int>(before.size() - line_start) + 1};
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 bool opens_like_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 

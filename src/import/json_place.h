@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,6 +25,9 @@ int line_of(std::string_view text, const JsonPath& path);
 
 /// Line and column, from 1, of the byte at `at`.
 std::pair<int, int> line_and_column(std::string_view text, std::size_t at);
+
+/// The text behind the mark that some editors put before UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
 
 /// Whether the first character that is no space is '{' or '['.
 bool opens_like_json(std::string_view text);

@@ -48,7 +48,7 @@ OpFigures draw(const Random& random, bool only_joins) {
 SyntheticBuilder::SyntheticBuilder(const SyntheticOptions& options)
     : builder_("synthetic"), seed_(options.seed), shape_(options.seed, "synthetic.shape"), left_(options.operators) {
   const auto operators = static_cast<std::size_t>(options.operators);
-  builder_.reserve(operators, operators + operators / 2);  // half of the operators have parameters
+  builder_.reserve(operators, operators + operators * 17 / 32);  // about half of the operators have parameters
 }
 
 std::int64_t SyntheticBuilder::below(std::int64_t bound) {

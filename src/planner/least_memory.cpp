@@ -12,6 +12,8 @@
 namespace millrace::planner {
 namespace {
 
+constexpr Seconds kPatience{1};  // of a user who is told that nothing fits
+
 cluster::Cluster without_limits(const cluster::Cluster& from) {
   std::vector<cluster::Device> devices = from.devices();
   for (cluster::Device& device : devices) device.memory.reset();
@@ -33,7 +35,8 @@ std::int64_t too_little(const plan::Problem& problem) {
 
 }  // namespace
 
-LeastMemory least_memory(const Request& request, const LeastMemory& known, const MakeEvaluator& make_evaluator) {
+LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
+                         const MakeEvaluator& make_evaluator) {
   LeastMemory least = known;
   Request again = request;
   std::erase_if(again.partitioners, [](const PartitionerChoice& choice) {
@@ -41,15 +44,19 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, const
   });
   least.minimal = true;
   if (again.partitioners.empty() || request.explicit_stages) return least;
+  if (4 * one_search > kPatience) {
+    least.minimal = false;
+    return least;
+  }
   const cluster::Cluster cluster = without_limits(*request.problem.cluster);
   again.problem.cluster = &cluster;
   again.problem.exchange = nullptr;  // the other ranks do not look for it
   again.top = 1;
 
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const auto start = std::chrono::steady_clock::now();
   std::int64_t low = too_little(request.problem), high = least.limit.value();
   while (high - low > 1) {
-    if (std::chrono::steady_clock::now() > deadline) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > kPatience.value()) {
       least.minimal = false;
       break;
     }

@@ -6,8 +6,11 @@
 namespace millrace::planner {
 
 /// Lowers what is known to be enough until one byte less is too little. Partitioners that look for cuts that fit are
-/// asked again; the plans of the others do not depend on the limit. Stops after a second: then `minimal` is false.
+/// asked again; the plans of the others do not depend on the limit. Where asking takes long it is left, after a second
+/// in all: then `minimal` is false.
 /// \param known  a limit under which a plan fits.
-LeastMemory least_memory(const Request& request, const LeastMemory& known, const MakeEvaluator& make_evaluator);
+/// \param one_search  how long it takes to ask once.
+LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
+                         const MakeEvaluator& make_evaluator);
 
 }  // namespace millrace::planner

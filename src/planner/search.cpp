@@ -181,10 +181,14 @@ Ranking plans_under(const Request& request, const MakeEvaluator& make_evaluator)
 }
 
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator) {
-  Ranking ranking = plans_under(request, make_evaluator);
   const plan::Exchange* exchange = request.problem.exchange;
+  // Ranks that search together wait for each other: a graph that the objective cannot judge is refused on all, before.
+  if (exchange != nullptr) plan::proven_bound(request.problem);
+  const auto start = std::chrono::steady_clock::now();
+  Ranking ranking = plans_under(request, make_evaluator);
+  const Seconds took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   if (ranking.least_memory && (exchange == nullptr || exchange->rank() == 0)) {
-    ranking.least_memory = least_memory(request, *ranking.least_memory, make_evaluator);
+    ranking.least_memory = least_memory(request, *ranking.least_memory, took, make_evaluator);
   }
   return ranking;
 }

@@ -58,8 +58,8 @@ TEST(Planning, WithoutAPlanThatFitsTheReasonNamesALimit) {
   const Planned planned = make_plans(session_of(mlp("{memory_limit: 1 B}"), 2), Arguments());
   EXPECT_TRUE(planned.ranking.plans.empty());
   ASSERT_TRUE(planned.ranking.least_memory);
-  EXPECT_THAT(planned.why_not, HasSubstr(std::to_string(planned.ranking.least_memory->value()) + " bytes"));
-  const std::string enough = std::to_string(planned.ranking.least_memory->value());
+  const std::string enough = std::to_string(planned.ranking.least_memory->limit.value());
+  EXPECT_THAT(planned.why_not, HasSubstr(enough + " bytes"));
   EXPECT_FALSE(make_plans(session_of(mlp("{memory_limit: " + enough + " B}"), 2), Arguments()).ranking.plans.empty());
 }
 

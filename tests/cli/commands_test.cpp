@@ -45,6 +45,7 @@ void expect_plan_document(const json& all) {
                        "throughput_samples_per_s",
                        "bottleneck_s",
                        "bound",
+                       "bound_source",
                        "objective_unit",
                        "optimality_gap",
                        "stopped_by",
@@ -53,6 +54,7 @@ void expect_plan_document(const json& all) {
                        "memory_efficiency",
                        "bubble_fraction",
                        "bytes_injected",
+                       "node_crossings",
                        "hidden_communication",
                        "balance",
                        "limiting_op",
@@ -60,7 +62,8 @@ void expect_plan_document(const json& all) {
     expect_keys(plan.at("hidden_communication"), {"p2p", "gradients", "tensor"});
     for (const json& stage : plan.at("stages")) {
       expect_keys(stage, {"pipeline", "index", "ops", "op_count", "devices", "shares", "forward_s", "backward_s",
-                          "send_bytes", "parameter_bytes", "activation_bytes", "memory_bytes"});
+                          "transfer_s", "reduction_s", "live_micro_batches", "send_bytes", "parameter_bytes",
+                          "activation_bytes", "memory_bytes"});
       EXPECT_EQ(stage.at("ops").size(), stage.at("op_count").get<std::size_t>());
     }
   }
@@ -248,7 +251,7 @@ TEST(Commands, EveryCommandHasHelp) {
   const Outcome help = place.run({"--help"});
   expect_done(place, help);
   for (const char* command :
-       {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners", "schedules", "doctor"}) {
+       {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners", "schedules", "clusters", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = place.run({command, "--help"});
     expect_done(place, own);

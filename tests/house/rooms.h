@@ -66,6 +66,7 @@ inline const std::vector<Wrapped>& wrapped_libraries() {
       {"oneapi/dnnl", {"kernels"}}, {"hdf5", {"storage"}},   {"H5", {"storage"}},
       {"yaml-cpp", {"config"}},     {"spdlog", {"base"}},    {"Random123", {"base"}},
       {"xxhash", {"base"}},         {"hwloc", {"cluster"}},  {"CLI", {}},
+      {"metis", {"partitioners"}},  {"scotch", {"partitioners"}},
   };
   return table;
 }

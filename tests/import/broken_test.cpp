@@ -47,18 +47,14 @@ TEST(Broken, DnnPartitioning) {
         "split.json:5:67: not JSON: syntax error while parsing value - invalid literal"},
        {latency, R"("cpuLatenzy": 20)", "split.json:5: nodes[1]: key 'cpuLatency' must be given"},
        {R"("id": 2)", R"("id": 1)", "split.json:5: nodes[1].id: id 1 is used twice"},
-       {R"("id": 2)", R"("id": 2.5)",
-        "split.json:5: nodes[1].id: found '2.5', allowed: integer, -9223372036854775808 to 9223372036854775807"},
-       {R"("id": 2)", R"("id": 99999999999999999999)",
-        "split.json:5: nodes[1].id: found '1e+20', allowed: integer, -9223372036854775808 to 9223372036854775807"},
+       {R"("id": 2)", R"("id": 2.5)", "split.json:5: nodes[1].id: found '2.5', allowed: integer"},
+       {R"("id": 2)", R"("id": 99999999999999999999)", "split.json:5: nodes[1].id: found '1e+20', allowed: integer"},
        {R"("id": 2)", R"("id": 18446744073709551615)",
-        "split.json:5: nodes[1].id: found '18446744073709551615', allowed: integer, -9223372036854775808 to "
-        "9223372036854775807"},
+        "split.json:5: nodes[1].id: found '18446744073709551615', allowed: integer"},
        {R"("isBackwardNode": false)", R"("isBackwardNode": 2)",
         "split.json:5: nodes[1].isBackwardNode: found '2', allowed: true, false, 1 or 0"},
        {R"("colorClass": 8)", R"("colorClass": "eight")",
-        "split.json:5: nodes[1].colorClass: found \"eight\", allowed: integer, -9223372036854775808 to "
-        "9223372036854775807"},
+        "split.json:5: nodes[1].colorClass: found \"eight\", allowed: integer"},
        {R"("name": "two")", R"("name": 2)", "split.json:5: nodes[1].name: found '2', allowed: text"},
        {R"("size": 100.5)", R"("size": 1e19)",
         "split.json:4: nodes[0].size: found '1e+19', allowed: number of bytes, below 2^63"},
@@ -293,6 +289,10 @@ TEST(Broken, KindsThatAreNotKnown) {
       "dnn-partitioning JSON (key 'maxFPGAs'), Piper JSON (key 'maxDevices')";
   EXPECT_EQ(message_of("", "empty"), "empty: " + kinds);
   EXPECT_EQ(message_of("hello", "text"), "text: " + kinds);
+  EXPECT_EQ(load_text("\xef\xbb\xbf" + samples::split().text, "x.json").format, "dnn-partitioning");
+  EXPECT_EQ(load_text("\xef\xbb\xbf" + samples::profile().text, "x.txt").graph.op(2).name, "node4");
+  EXPECT_EQ(load_text("\xef\xbb\xbf" + samples::graph_json().text, "x.json").batch, 8);
+  EXPECT_EQ(load_text("\xef\xbb\xbf" + samples::graph_yaml().text, "x.yaml").batch, 1);
   EXPECT_EQ(message_of("{}", "map.json"), "map.json:1: " + kinds);
   EXPECT_EQ(message_of("[]", "list.json"), "list.json:1: found a list, allowed: a map");
   EXPECT_EQ(message_of(std::string(100'000, '['), "deep.json"), "deep.json:1:65: nested beyond 64 levels");

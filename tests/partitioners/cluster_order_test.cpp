@@ -80,7 +80,7 @@ void expect_convex_items(const Graph& graph, const ClusterOrder& clustered) {
 TEST(ClusterOrder, IsTopologicalAndItsItemsAreConvexOnRandomGraphs) {
   for (int size = 1; size <= 40; size += 3) {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
-      const Graph graph = random_graph(size, 1 + static_cast<int>(seed % 12), seed);
+      const Graph graph = random_graph(size, seed, 1 + static_cast<int>(seed % 12));
       for (const double most : {0.0, 2.0, 7.0, 1e9}) {
         const ClusterOrder clustered = cluster(graph, most);
         expect_topological_cover(graph, clustered);
@@ -93,7 +93,7 @@ TEST(ClusterOrder, IsTopologicalAndItsItemsAreConvexOnRandomGraphs) {
 TEST(ClusterOrder, CutNodesAreThoseThatEveryPathPasses) {
   // Held against the definition: without a cut node, no path leads from a first to a last operator.
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Graph graph = random_graph(2 + static_cast<int>(seed % 12), 1 + static_cast<int>(seed % 5), seed);
+    const Graph graph = random_graph(2 + static_cast<int>(seed % 12), seed, 1 + static_cast<int>(seed % 5));
     const OpEdges edges = successors(graph), back = predecessors(edges);
     std::vector<OpId> expected;
     for (OpId without = 0; without < graph.size(); ++without) {

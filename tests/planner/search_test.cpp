@@ -82,10 +82,78 @@ TEST(Search, AnInfeasibleLimitNamesTheLeastThatFits) {
   EXPECT_TRUE(none.plans.empty());
   ASSERT_TRUE(none.least_memory);
   EXPECT_THAT(none.why_not(), HasSubstr("no plan fits"));
-  EXPECT_THAT(none.why_not(), HasSubstr(fmt::format("({} bytes)", none.least_memory->value())));
+  EXPECT_THAT(none.why_not(), HasSubstr(fmt::format("({} bytes)", none.least_memory->limit.value())));
   EXPECT_THAT(none.why_not(), HasSubstr("stage 0"));
-  r.problem.memory_limit = none.least_memory;
+  r.problem.memory_limit = none.least_memory->limit;
   EXPECT_FALSE(search(r).plans.empty());
+}
+
+// REPORTS M02: whatever the limit that was too small, the one that is named is enough, and one byte less is not.
+TEST(Search, TheLeastMemoryIsTheLeast) {
+  Case c(chain(7), {1, 1, 1}, {1, 5, 1, 1, 2, 1, 3}, 6);
+  for (const std::vector<std::string>& names : {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}}) {
+    Request r = request(c, names);
+    std::optional<Bytes> named;
+    for (const std::int64_t limit : {1, 10, 20}) {
+      r.problem.memory_limit = Bytes(limit);
+      const Ranking none = search(r);
+      ASSERT_TRUE(none.plans.empty()) << limit;
+      ASSERT_TRUE(none.least_memory && none.least_memory->minimal);
+      EXPECT_EQ(named.value_or(none.least_memory->limit), none.least_memory->limit) << limit;
+      named = none.least_memory->limit;
+    }
+    r.problem.memory_limit = named;
+    EXPECT_FALSE(search(r).plans.empty());
+    r.problem.memory_limit = *named - 1_B;
+    EXPECT_TRUE(search(r).plans.empty());
+  }
+}
+
+TEST(Search, ALeastMemoryIsNamedWhereDevicesAreTooSmall) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  c.cluster = testing_support::machine({1, 1}, {8_B, 16_B});
+  const Ranking none = search(request(c, {"dp"}));
+  ASSERT_TRUE(none.least_memory && none.least_memory->minimal);
+  c.cluster = testing_support::machine({1, 1}, {none.least_memory->limit, none.least_memory->limit});
+  EXPECT_FALSE(search(request(c, {"dp"})).plans.empty());
+}
+
+TEST(Search, APlanThatSeveralPartitionersFindIsShownOnce) {
+  Case c(chain(8), {1, 1, 1, 1}, std::vector<double>(8, 1.0), 16);
+  Request r = request(c, {"layer_equal", "time_equal", "dp"});
+  r.problem.pipelines = 1;
+  r.problem.stages = 4;
+  r.micro_batches = {4};
+  const Ranking ranking = search(r);
+  ASSERT_EQ(ranking.plans.size(), 1U);
+  EXPECT_EQ(ranking.plans[0].report.partitioner, "layer_equal");
+}
+
+TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
+  GraphBuilder builder("two");
+  SplitModel model;
+  const TensorId a = builder.add_cost("a", {}, {.forward_s = 1});
+  builder.add_cost("b", {a}, {.forward_s = 2});
+  model.ops = {{.accelerator_s = 1}, {.accelerator_s = 2}};
+  model.accelerators = 2;
+  builder.carry({"dnn-partitioning", model});
+  Case c(builder.build(), {1, 1}, {1, 2}, 64);
+  Request r = request(c, {"time_equal"});
+  r.problem.objective = plan::Objective::max_load;
+  r.problem.pipelines = 1;
+  r.schedules = {"gpipe", "1f1b"};
+  EXPECT_THAT(automatic_micro_batches(r.problem), ElementsAre(1));
+  const Ranking ranking = search(r);
+  ASSERT_EQ(ranking.plans.size(), 1U);  // two devices, one stage each; replicas are against the rules
+  EXPECT_EQ(ranking.plans[0].plan.schedule, "gpipe");
+  EXPECT_EQ(ranking.plans[0].report.objective_value, 2);
+}
+
+TEST(Search, LargeProblemsTryFewMicroBatchCounts) {
+  Case c(chain(50'000), std::vector<double>(1024, 1.0), std::vector<double>(50'000, 1.0), 4096);
+  EXPECT_EQ(automatic_micro_batches(c.problem).size(), 1U);
+  Case smaller(chain(1000), std::vector<double>(16, 1.0), std::vector<double>(1000, 1.0), 4096);
+  EXPECT_EQ(automatic_micro_batches(smaller.problem).size(), 13U);
 }
 
 TEST(Search, RefusedShapesSayWhy) {
