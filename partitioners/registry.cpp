@@ -15,8 +15,10 @@
 #include "partitioners/interleaved.h"
 #include "partitioners/layer_equal.h"
 #include "partitioners/local_search.h"
+#include "partitioners/metis.h"
 #include "partitioners/parameter_equal.h"
 #include "partitioners/random.h"
+#include "partitioners/scotch.h"
 #include "partitioners/time_equal.h"
 
 namespace millrace::partitioners {
@@ -42,6 +44,10 @@ std::vector<Entry>& rows() {
       {"time_equal", "baseline: equal times per stage", {}, kBaseline, time_equal},
       {"parameter_equal", "baseline: equal parameter bytes per stage", {}, kBaseline, parameter_equal},
       {"random", "baseline: a random order cut at random places", {}, kBaseline, random},
+      {"metis", "baseline: METIS on the undirected graph, its parts checked and repaired", metis_options(), kBaseline,
+       metis},
+      {"scotch", "baseline: Scotch on the undirected graph, its parts checked and repaired", scotch_options(),
+       kBaseline, scotch},
   };
   return entries;
 }
