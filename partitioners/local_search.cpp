@@ -8,21 +8,17 @@
 namespace millrace::partitioners {
 namespace {
 
-// Topological orders first; then by turns shaken ones cut to equal times, and random ones cut anywhere.
+// Topological orders cut to equal times first, then random starts.
 fm::Division from_start(const fm::Task& task, std::size_t number, fm::Deadline deadline) {
-  constexpr double kReach = 0.2;
   const std::vector<Order>& orders = *task.orders;
-  fm::Draws draws(task.problem->seed, "local search", number);
-  Order order = orders[number % orders.size()];
-  const bool any = number >= orders.size() && number / orders.size() % 2 == 0;
-  if (any) {
-    order = fm::decode(*task.successors, fm::random_keys(task.size(), draws));
-  } else if (number >= orders.size()) {
-    order = fm::decode(*task.successors, fm::shaken(order, kReach, draws));
+  const fm::Machine& machine = *task.model.machine;
+  if (number < orders.size()) {
+    const fm::Ends ends = fm::equal_time_ends(machine, orders[number]);
+    return fm::improved(task, fm::divided(orders[number], ends), {}, deadline);
   }
-  const fm::Ends ends = any ? fm::random_ends(order.size(), task.model.machine->stages(), draws)
-                            : fm::equal_time_ends(*task.model.machine, order);
-  return fm::improved(task, fm::divided(order, ends), {}, deadline);
+  fm::Draws draws(task.problem->seed, "local search", number);
+  const fm::Start start = fm::random_start(machine, *task.successors, orders, draws);
+  return fm::improved(task, fm::divided(fm::decode(*task.successors, start.keys), start.ends), {}, deadline);
 }
 
 }  // namespace

@@ -27,8 +27,13 @@ class Search {
         request_.micro_batches.empty() ? automatic_micro_batches(request_.problem) : request_.micro_batches;
     std::vector<std::string> schedules = request_.schedules;
     if (plan::is_published(request_.problem.objective)) schedules.resize(1);
+    cells_left_ = schedules.size() * counts.size();
+    used_.assign(request_.partitioners.size(), Seconds{});
     for (const std::string& schedule : schedules) {
-      for (const std::int64_t micro_batches : counts) cell(schedule, micro_batches);
+      for (const std::int64_t micro_batches : counts) {
+        cell(schedule, micro_batches);
+        --cells_left_;
+      }
     }
     keep_best(request_.top);
     if (!ranking_.plans.empty()) ranking_.least_memory.reset();
@@ -44,10 +49,12 @@ class Search {
     if (request_.explicit_stages) {
       take(problem, "explicit", [&] { return plan::explicit_stages(problem, *request_.explicit_stages, *evaluate); });
     } else {
-      for (const PartitionerChoice& choice : request_.partitioners) {
+      for (std::size_t i = 0; i < request_.partitioners.size(); ++i) {
+        const PartitionerChoice& choice = request_.partitioners[i];
         const partitioners::Entry& entry = partitioners::by_name(choice.name);
         if (!takes_part(entry)) continue;
-        take(problem, choice.name, [&] { return entry.partition(problem, choice.options, *evaluate); });
+        const config::Values options = share_of_time(choice.options, used_[i]);
+        used_[i] += take(problem, choice.name, [&] { return entry.partition(problem, options, *evaluate); });
       }
     }
     share_bounds();
@@ -63,8 +70,17 @@ class Search {
     return exchange == nullptr || exchange->rank() == 0 || (entry.capabilities & partitioners::kAllRanks) != 0;
   }
 
-  void take(const plan::Problem& problem, const std::string& partitioner,
-            const std::function<plan::PlanSet()>& partition) {
+  // A time limit is for all that a partitioner does here: each cell gets an equal part of what is left of it.
+  config::Values share_of_time(config::Values options, Seconds used) const {
+    if (!options.has("time_limit")) return options;
+    const double left = std::max(0.0, (options.duration("time_limit") - used).value());
+    options.set("time_limit", Seconds(left / static_cast<double>(cells_left_)));
+    return options;
+  }
+
+  // Returns how long it took.
+  Seconds take(const plan::Problem& problem, const std::string& partitioner,
+               const std::function<plan::PlanSet()>& partition) {
     const auto start = std::chrono::steady_clock::now();
     plan::PlanSet plans = partition();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -82,6 +98,7 @@ class Search {
       refused.micro_batches = problem.micro_batches;
       ranking_.refusals.push_back(std::move(refused));
     }
+    return Seconds(seconds);
   }
 
   void too_large(const plan::Problem& problem, const plan::Candidate& candidate, plan::PlanSet& plans) {
@@ -147,6 +164,8 @@ class Search {
   const Request& request_;
   const MakeEvaluator& make_evaluator_;
   std::vector<plan::Candidate> found_;  // in the cell at hand
+  std::size_t cells_left_ = 0;          // with that one
+  std::vector<Seconds> used_;           // by each partitioner
   Ranking ranking_;
 };
 

@@ -59,9 +59,10 @@ std::vector<std::int64_t> automatic_micro_batches(const plan::Problem& problem);
 inline constexpr double kAutomaticWork = 5e7;
 
 /// Runs every partitioner for every schedule and number of micro-batches; for objectives of published planners, which
-/// know no schedule, for the first schedule. The same request gives the same ranking, unless a time limit stops a
-/// partitioner or what makes `least_memory` minimal. With Problem::exchange all ranks call it; the ranking is rank 0's.
-/// \throws InvalidInput  unknown names, and explicit stages that are no cover (plan/explicit_stages.h).
+/// know no schedule, for the first schedule. A partitioner's time limit is for all of its calls together. The same
+/// request gives the same ranking, unless a time limit stops a partitioner or what makes `least_memory` minimal. With
+/// Problem::exchange all ranks call it; the ranking is rank 0's. \throws InvalidInput  unknown names, and explicit
+/// stages that are no cover (plan/explicit_stages.h).
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator = closed_form);
 
 /// The same, with `least_memory` as the plans that do not fit tell it, not yet minimal.

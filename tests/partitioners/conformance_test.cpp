@@ -4,6 +4,8 @@
 
 #include "partitioners/registry.h"
 #include "plan/validate.h"
+#include "tests/partitioners/quick_options.h"
+#include "tests/partitioners/tiny_problems.h"
 #include "tests/plan/table_cost.h"
 
 namespace millrace::partitioners {
@@ -28,7 +30,7 @@ std::unique_ptr<Case> make_case(Graph graph, const std::vector<double>& speeds, 
 
 plan::PlanSet run(const Entry& entry, const Case& c) {
   plan::ClosedFormEvaluator evaluate(c.problem);
-  return entry.partition(c.problem, config::defaults(entry.options), evaluate);
+  return entry.partition(c.problem, testing_support::quick_options(entry), evaluate);
 }
 
 class EveryPartitioner : public testing::TestWithParam<Entry> {
@@ -41,7 +43,9 @@ TEST_P(EveryPartitioner, MakesValidPlansOrSaysWhyNot) {
   for (const int graph : {0, 1, 2}) {
     for (const int devices : {1, 2, 3, 5, 6}) {
       for (const std::int64_t m : {1, 3}) {
-        const auto c = make_case(graph == 0 ? chain(5) : graph == 1 ? ladder(3) : branches(),
+        const auto c = make_case(graph == 0   ? chain(5)
+                                 : graph == 1 ? ladder(3)
+                                              : branches(),
                                  std::vector<double>(static_cast<std::size_t>(devices), 1.0), 12, m);
         for (int pipelines = 0; pipelines <= devices; ++pipelines) {
           for (int stages = 0; stages <= devices + 1; ++stages) {
@@ -114,8 +118,7 @@ TEST_P(EveryPartitioner, OneThatSearchesIsNeverWorseThanTheBaselines) {
   if ((GetParam().capabilities & kBaseline) != 0) return;  // they are what the others are held against
   for (const int graph : {0, 1, 2}) {
     for (const std::int64_t m : {1, 4, 8}) {
-      const auto c =
-          make_case(graph == 0 ? chain(9) : graph == 1 ? ladder(5) : branches(), {1, 1, 1, 1}, 8, m);
+      const auto c = make_case(graph == 0 ? chain(9) : graph == 1 ? ladder(5) : branches(), {1, 1, 1, 1}, 8, m);
       const plan::Objective objective = c->problem.objective;
       const double ours = run(GetParam(), *c).best(objective).report.iteration_time_s;
       for (const Entry& other : registry()) {
@@ -128,6 +131,79 @@ TEST_P(EveryPartitioner, OneThatSearchesIsNeverWorseThanTheBaselines) {
   }
 }
 
+// REPORTS P03.
+TEST_P(EveryPartitioner, ThreeStagesOfAChainOfTenHoldAllTen) {
+  if (!answers()) return;
+  const auto c = make_case(chain(10), {1, 1, 1}, 12, 2);
+  c->problem.pipelines = 1;
+  c->problem.stages = 3;
+  const plan::PlanSet plans = run(GetParam(), *c);
+  for (const plan::Candidate& candidate : plans.candidates()) {
+    std::size_t operators = 0;
+    for (const Stage& stage : candidate.plan.pipelines[0].stages) operators += stage.ops.size();
+    EXPECT_EQ(operators, 10U);
+  }
+  EXPECT_EQ(plans.candidates().size() + plans.refusals().size(), 1U);
+}
+
+// Nothing is left to chance: with no time at all there is a plan that says so, or a refusal that does.
+TEST_P(EveryPartitioner, AnExpiredTimeLimitIsSaid) {
+  config::Values options = testing_support::quick_options(GetParam());
+  if (!answers() || !options.has("time_limit")) return;
+  options.set("time_limit", Seconds(-1));
+  for (const int graph : {0, 1, 2}) {
+    const auto c = make_case(graph == 0 ? chain(9) : graph == 1 ? ladder(5) : branches(), {1, 1, 1, 1}, 8, 4);
+    plan::ClosedFormEvaluator evaluate(c->problem);
+    const plan::PlanSet plans = GetParam().partition(c->problem, options, evaluate);
+    EXPECT_FALSE(plans.candidates().empty() && plans.refusals().empty());
+    for (const plan::Candidate& candidate : plans.candidates()) {
+      EXPECT_EQ(candidate.report.stopped_by, "time");
+      EXPECT_THAT(plan::validate(candidate.plan, c->graph, {4, c->problem.batch}), testing::IsEmpty());
+    }
+    for (const plan::Refused& refused : plans.refusals()) EXPECT_EQ(refused.reason, plan::Refusal::time_limit);
+  }
+}
+
+// Whether a plan has equal pipelines on consecutive devices, rows by speed: the class that is tried out below.
+bool in_tried_class(const Plan& plan, const plan::Problem& problem) {
+  std::vector<plan::StageCut> cuts;
+  for (const Stage& stage : plan.pipelines[0].stages) {
+    cuts.push_back({stage.ops, static_cast<int>(stage.devices.size())});
+  }
+  const auto pipelines = static_cast<int>(plan.pipelines.size());
+  if (problem.cluster->size() % pipelines != 0) return false;
+  int devices = 0;
+  for (const plan::StageCut& cut : cuts) devices += cut.replicas;
+  if (devices * pipelines != problem.cluster->size()) return false;
+  return plan::assign(problem, pipelines, cuts, plan::Shares::by_speed).pipelines == plan.pipelines;
+}
+
+TEST_P(EveryPartitioner, NoPlanOfTheTriedClassIsBetterThanTheBestOfAll) {
+  if (!answers()) return;
+  for (std::uint64_t number = 0; number < 48; ++number) {
+    const int size = 2 + static_cast<int>(number % 4);
+    const std::uint64_t edges = number * 29 % testing_support::dag_count(size);
+    testing_support::TinyCase c(testing_support::dag(size, edges, 6), 51, number);
+    const testing_support::BestOfAll all = testing_support::try_all(c.problem);
+    for (const auto objective : {plan::Objective::throughput, plan::Objective::bottleneck}) {
+      c.problem.objective = objective;
+      plan::ClosedFormEvaluator evaluate(c.problem);
+      const plan::PlanSet plans = GetParam().partition(c.problem, testing_support::quick_options(GetParam()), evaluate);
+      const double least = objective == plan::Objective::throughput ? all.iteration_s : all.bottleneck_s;
+      double ours = INFINITY;
+      for (const plan::Candidate& candidate : plans.candidates()) {
+        if (!candidate.report.feasible || !in_tried_class(candidate.plan, c.problem)) continue;
+        ours = std::min(ours, *candidate.report.objective_value);
+      }
+      EXPECT_GE(ours * (1 + 1e-9), least) << size << " operators, edges " << edges;
+      if ((GetParam().capabilities & kProvesOptimum) != 0 && all.any) {
+        EXPECT_LE(ours, least * (1 + 1e-9)) << size << " operators, edges " << edges;
+      }
+    }
+  }
+}
+
+// REPORTS P13.
 TEST_P(EveryPartitioner, JoinsDoNotMultiplyPaths) {
   if (!answers()) return;
   const auto c = make_case(ladder(40), {1, 1, 1, 1}, 8, 4);  // 2^40 paths

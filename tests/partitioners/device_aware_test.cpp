@@ -60,19 +60,30 @@ TEST(DeviceAware, SharesOfTheBatchReachTheGain) {
   }
 }
 
-// One pipeline, a device a stage, cut by capacity, against equal stages.
+// One pipeline, a device a stage, cut by capacity, against equal stages. The pipeline has to fill on both sides, which
+// leaves of the ideal gain: 1 − (m+3) / Σs / (Σ 1/s + (m−1) / slowest) · 4. From 46 micro-batches on that is within 2
+// points on all sets; at 40 the last one is 2.07 points off whatever the cut.
 TEST(DeviceAware, CutsByCapacityReachTheGain) {
   for (const SpeedSet& set : kSets) {
-    for (const std::int64_t m : {40, 64, 128}) {
-      Case c(chain(400), set.speeds, std::vector<double>(400, 1.0), 4, m);
+    for (const std::int64_t m : {40, 46, 64, 128}) {
+      Case c(chain(1000), set.speeds, std::vector<double>(1000, 1.0), 4, m);
       c.problem.pipelines = 1;
       c.problem.stages = 4;
       std::vector<plan::StageCut> quarters(4);
-      for (OpId op = 0; op < 400; ++op) quarters[static_cast<std::size_t>(op / 100)].ops.push_back(op);
+      for (OpId op = 0; op < 1000; ++op) quarters[static_cast<std::size_t>(op / 250)].ops.push_back(op);
       const double equal = seconds(c.problem, plan::assign(c.problem, 1, quarters));
       const plan::PlanSet plans = run(c.problem);
       const double gain = 100 * (1 - plans.best(plan::Objective::throughput).report.iteration_time_s / equal);
-      EXPECT_NEAR(gain, 100 * ideal_gain(set.speeds), 2.0) << m;
+      double sum = 0, inverse = 0, slowest = 1;
+      for (const double speed : set.speeds) {
+        sum += speed;
+        inverse += 1 / speed;
+        slowest = std::min(slowest, speed);
+      }
+      const auto more = static_cast<double>(m - 1);
+      const double reachable = 100 * (1 - 4 * (more + 4) / sum / (inverse + more / slowest));
+      EXPECT_NEAR(gain, reachable, 0.2) << m;
+      EXPECT_NEAR(gain, 100 * ideal_gain(set.speeds), m >= 46 ? 2.0 : 2.2) << m;
     }
   }
 }
@@ -119,7 +130,7 @@ TEST(DeviceAware, RowsAreCappedAndTheRestRedistributed) {
   EXPECT_FALSE(deal_rows(80, weights, small, 1, 1));
   EXPECT_THAT(*deal_rows(9, std::vector<double>{1, 100}, std::vector<std::int64_t>{9, 9}, 2, 1), ElementsAre(2, 7));
   EXPECT_FALSE(deal_rows(3, std::vector<double>{1, 1}, std::vector<std::int64_t>{9, 9}, 2, 1));
-  EXPECT_THAT(*deal_rows(22, weights, open, 1, 4), ElementsAre(4, 4, 14));  // five units of 4, and 2 more
+  EXPECT_THAT(*deal_rows(18, weights, open, 1, 4), ElementsAre(4, 4, 10));  // four units of 4, and 2 more
 }
 
 TEST(DeviceAware, AGroupThatHoldsLittleTakesLess) {
@@ -143,7 +154,8 @@ TEST(DeviceAware, EarlyStagesGoWhereMemoryIs) {
   c.cluster = testing_support::machine({1, 1, 1}, {Bytes(900), Bytes(1100), Bytes(1000)});
   c.problem.pipelines = 1;
   c.problem.stages = 3;
-  const Plan& plan = run(c.problem).candidates().at(0).plan;
+  const plan::PlanSet plans = run(c.problem);
+  const Plan& plan = plans.candidates().at(0).plan;
   EXPECT_THAT(plan.pipelines[0].stages[0].devices, ElementsAre(1));
   EXPECT_THAT(plan.pipelines[0].stages[1].devices, ElementsAre(2));
   EXPECT_THAT(plan.pipelines[0].stages[2].devices, ElementsAre(0));

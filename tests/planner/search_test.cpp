@@ -149,6 +149,30 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   EXPECT_EQ(ranking.plans[0].report.objective_value, 2);
 }
 
+std::vector<double> time_limits;  // of the calls of the partitioner below
+
+plan::PlanSet keeps_its_limits(const plan::Problem&, const config::Values& options, plan::Evaluator&) {
+  time_limits.push_back(options.duration("time_limit").value());
+  return {};
+}
+
+TEST(Search, ATimeLimitIsForAllCallsTogether) {
+  const config::Options options{{"time_limit", "of all calls", config::Duration{}, "600 s"}};
+  partitioners::add({"keeps_its_limits", "for this test", options, 0, keeps_its_limits});
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {"keeps_its_limits"});
+  r.schedules = {"gpipe", "1f1b"};
+  r.micro_batches = {1, 2};
+  time_limits.clear();
+  search(r);
+  ASSERT_EQ(time_limits.size(), 4U);
+  EXPECT_EQ(time_limits[0], 150);
+  for (std::size_t i = 1; i < 4; ++i) {  // what one call leaves is shared by the rest
+    EXPECT_GT(time_limits[i], time_limits[i - 1]);
+    EXPECT_LE(time_limits[i], 600.0 / static_cast<double>(4 - i));
+  }
+}
+
 TEST(Search, LargeProblemsTryFewMicroBatchCounts) {
   Case c(chain(50'000), std::vector<double>(1024, 1.0), std::vector<double>(50'000, 1.0), 4096);
   EXPECT_EQ(automatic_micro_batches(c.problem).size(), 1U);

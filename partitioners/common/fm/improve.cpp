@@ -42,7 +42,7 @@ class Search {
 
   void run() {
     for (int i = 0; i < effort_.passes && !late(); ++i) {
-      if (!pass() && !swap()) return;
+      if (!pass() && !shift() && !swap()) return;
     }
   }
 
@@ -156,6 +156,42 @@ class Search {
     }
     value_ = best;
     return best < start;
+  }
+
+  // Each cut is pushed on its own, either way: over the dear places behind which a cheap one may lie.
+  bool shift() {
+    const Machine::Value start = value_;
+    for (int stage = 0; stage < labels_.stages() && !late(); ++stage) {
+      shift(stage, Direction::later);
+      shift(stage, Direction::earlier);
+    }
+    return value_ < start;
+  }
+
+  void shift(int stage, Direction direction) {
+    const int to = direction == Direction::later ? stage + 1 : stage - 1;
+    if (to < 0 || to >= labels_.stages()) return;
+    Machine::Value best = value_;
+    std::vector<Node> done;
+    std::size_t best_length = 0;
+    while (labels_.count(stage) > 1 && done.size() < best_length + static_cast<std::size_t>(effort_.patience)) {
+      Move move{-std::numeric_limits<double>::infinity(), -1, 0, 0, 0};
+      const auto nodes = boundary_.nodes(stage, direction);
+      for (std::size_t i = 0; i < std::min(nodes.size(), kSample); ++i) {
+        const double value = gain(nodes[i], to);
+        if (value > move.gain) move = {value, nodes[i], to, 0, 0};
+      }
+      if (move.node < 0) break;
+      go(move.node, to);
+      value_ = labels_.value();
+      done.push_back(move.node);
+      if (value_ < best) {
+        best = value_;
+        best_length = done.size();
+      }
+    }
+    for (; done.size() > best_length; done.pop_back()) go(done.back(), stage);
+    value_ = best;
   }
 
   // Two nodes of the slowest stage and of one beside it change places.

@@ -9,6 +9,11 @@
 #include <utility>
 
 namespace millrace::partitioners::fm {
+namespace {
+
+constexpr double kReaches[]{0.02, 0.1, 0.3};  // of orders that keep something of a topological one
+
+}  // namespace
 
 Order decode(const OpEdges& successors, std::span<const std::int32_t> keys) {
   std::vector<std::int32_t> waits(keys.size(), 0);
@@ -44,7 +49,7 @@ Keys random_keys(std::size_t size, Draws& draws) {
   return keys;
 }
 
-Keys shaken(const Order& order, double reach, Draws& draws) {
+Keys shaken_keys(const Order& order, double reach, Draws& draws) {
   Keys keys = positions(order);
   const double most = reach * static_cast<double>(order.size());
   for (std::int32_t& key : keys) key += static_cast<std::int32_t>(std::lround(most * (2 * draws.uniform() - 1)));
@@ -81,6 +86,15 @@ Ends random_ends(std::size_t size, int stages, Draws& draws) {
   return ends;
 }
 
+Ends shaken_ends(const Ends& ends, Draws& draws) {
+  Ends moved = ends;
+  const std::int32_t size = ends.back(), most = size / (2 * static_cast<std::int32_t>(ends.size()));
+  for (std::int32_t& end : moved) end += draws.below(static_cast<std::size_t>(2 * most) + 1) - most;
+  moved.back() = size;
+  repair(moved, static_cast<std::size_t>(size));
+  return moved;
+}
+
 void repair(Ends& ends, std::size_t size) {
   std::sort(ends.begin(), ends.end());
   ends.back() = static_cast<std::int32_t>(size);
@@ -104,6 +118,19 @@ StageOf divided(const Order& order, const Ends& ends) {
     }
   }
   return stage_of;
+}
+
+Start random_start(const Machine& machine, const OpEdges& successors, std::span<const Order> orders, Draws& draws) {
+  const auto kind = static_cast<std::size_t>(draws.below(std::size(kReaches) + 1));
+  const std::size_t size = orders[0].size();
+  if (kind == std::size(kReaches)) {
+    Keys keys = random_keys(size, draws);
+    return {std::move(keys), random_ends(size, machine.stages(), draws)};
+  }
+  const Order& order = orders[static_cast<std::size_t>(draws.below(orders.size()))];
+  Keys keys = shaken_keys(order, kReaches[kind], draws);
+  const Ends ends = equal_time_ends(machine, decode(successors, keys));
+  return {std::move(keys), shaken_ends(ends, draws)};
 }
 
 }  // namespace millrace::partitioners::fm

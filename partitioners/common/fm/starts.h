@@ -42,7 +42,7 @@ Keys positions(const Order& order);
 Keys random_keys(std::size_t size, Draws& draws);
 
 /// Positions in `order` moved at random by up to `reach` of its length: keeps more of the order the smaller it is.
-Keys shaken(const Order& order, double reach, Draws& draws);
+Keys shaken_keys(const Order& order, double reach, Draws& draws);
 
 /// Ends of the stages, as positions in an order; the last is its size.
 using Ends = std::vector<std::int32_t>;
@@ -53,9 +53,21 @@ Ends equal_time_ends(const Machine& machine, const Order& order);
 /// `stages` − 1 distinct places.
 Ends random_ends(std::size_t size, int stages, Draws& draws);
 
+/// Ends moved at random by up to half of a stage of average size.
+Ends shaken_ends(const Ends& ends, Draws& draws);
+
 /// Ends made ascending with an operator in each stage at least. \pre as many operators as stages.
 void repair(Ends& ends, std::size_t size);
 
 StageOf divided(const Order& order, const Ends& ends);
+
+/// Keys, and cuts of the order that they decode to.
+struct Start {
+  Keys keys;
+  Ends ends;
+};
+
+/// One of `orders` shaken more or less and cut to about equal times, or all at random.
+Start random_start(const Machine& machine, const OpEdges& successors, std::span<const Order> orders, Draws& draws);
 
 }  // namespace millrace::partitioners::fm

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kElite = 2;
 constexpr int kTournament = 3;
-constexpr double kReaches[]{0.02, 0.1, 0.3};  // of first orders that keep something of a topological one
 
 bool late(fm::Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
 
@@ -35,18 +34,10 @@ void Island::settle(fm::Deadline deadline) {
   std::stable_sort(population_.begin(), population_.end());
 }
 
-// One that descends from nobody: a topological order shaken more or less and cut to equal times, or all at random.
+// One that descends from nobody.
 Individual Island::stranger(fm::Draws& draws, fm::Deadline deadline) const {
-  const fm::Machine& machine = *task_->model.machine;
-  const auto kind = static_cast<std::size_t>(draws.below(std::size(kReaches) + 1));
-  if (kind == std::size(kReaches)) {
-    const fm::Keys keys = fm::random_keys(task_->size(), draws);
-    return grown(*task_, keys, fm::random_ends(task_->size(), machine.stages(), draws), effort_, deadline);
-  }
-  const Order& order = (*task_->orders)[static_cast<std::size_t>(draws.below(task_->orders->size()))];
-  const fm::Keys keys = fm::shaken(order, kReaches[kind], draws);
-  const fm::Ends ends = fm::equal_time_ends(machine, fm::decode(*task_->successors, keys));
-  return grown(*task_, keys, ends, effort_, deadline);
+  const fm::Start start = fm::random_start(*task_->model.machine, *task_->successors, *task_->orders, draws);
+  return grown(*task_, start.keys, start.ends, effort_, deadline);
 }
 
 const Individual& Island::tournament(fm::Draws& draws) const {

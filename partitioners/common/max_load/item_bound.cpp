@@ -11,6 +11,7 @@ namespace millrace::partitioners::max_load {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostEdges = 20'000'000;  // looked at, if each cut looked at every edge once
 
 // Items at 0 … n−1, the sink, then two vertices for each transfer: an item on the source's side pays its compute to the
 // sink; a transfer with ends on both sides is cut once, in its middle.
@@ -56,6 +57,9 @@ double item_bound(const Model& model, double enough, std::chrono::steady_clock::
   bool accelerators = false, cores = false;
   for (const DeviceKind& kind : model.kinds) (kind.cpu ? cores : accelerators) = true;
   FlowNetwork flow = network(model);
+  std::size_t edges = model.size();
+  for (const Transfer& transfer : model.transfers) edges += 3 + 2 * transfer.to.size();
+  if (items.size() > kMostEdges / edges + 1) items.resize(kMostEdges / edges + 1);
   double bound = 0;
   for (const Item item : items) {
     if (alone[item] <= bound || bound >= enough || std::chrono::steady_clock::now() > deadline) break;

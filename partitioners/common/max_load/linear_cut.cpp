@@ -13,8 +13,8 @@ namespace millrace::partitioners::max_load {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostPlaces = 4000;
 constexpr std::size_t kMostStates = 3'000'000;  // of the table: 48 MB
+constexpr std::size_t kMostAdds = 2'000'000;    // of items to growing stages, if these were of equal length
 
 // Positions between items at which stages may end, 0 and the size among them: all, or from each of equally long
 // stretches the one that the least transfers cross.
@@ -59,13 +59,15 @@ std::vector<std::size_t> places(const Model& model, std::span<const Item> order,
 
 class Table {
  public:
-  Table(const Model& model, std::span<const Item> order, double below, std::chrono::steady_clock::time_point deadline)
+  Table(const Model& model, std::span<const Item> order, double below, std::chrono::steady_clock::time_point deadline,
+        std::size_t most_places)
       : model_(model), order_(order), below_(below), deadline_(deadline), stage_(model) {
     for (const DeviceKind& kind : model.kinds) {
       stride_.push_back(codes_);
       codes_ *= kind.devices.size() + 1;
     }
-    places_ = places(model, order, std::min(kMostPlaces, std::max<std::size_t>(2, kMostStates / codes_)));
+    const std::size_t quick = kMostAdds * static_cast<std::size_t>(model.devices()) / order.size();
+    places_ = places(model, order, std::clamp<std::size_t>(std::min(quick, kMostStates / codes_), 2, most_places));
     load_.assign(places_.size() * codes_, kInfinite);
     from_.resize(load_.size());
     load_[0] = 0;
@@ -190,8 +192,8 @@ class Table {
 }  // namespace
 
 Parts best_cut(const Model& model, std::span<const Item> order, double below,
-               std::chrono::steady_clock::time_point deadline) {
-  return Table(model, order, below, deadline).run();
+               std::chrono::steady_clock::time_point deadline, std::size_t most_places) {
+  return Table(model, order, below, deadline, most_places).run();
 }
 
 }  // namespace millrace::partitioners::max_load

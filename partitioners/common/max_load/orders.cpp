@@ -15,6 +15,8 @@
 namespace millrace::partitioners::max_load {
 namespace {
 
+constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+
 std::vector<Item> items_of(const Order& order) {
   std::vector<Item> items;
   items.reserve(order.size());
@@ -136,18 +138,23 @@ std::vector<NamedOrder> all_orders(const Model& model, const Graph& graph) {
 
 LinearBest best_of_orders(const Model& model, const std::vector<NamedOrder>& orders,
                           std::chrono::steady_clock::time_point deadline) {
+  constexpr std::size_t kQuickPlaces = 150;
   LinearBest best;
   best.load = std::numeric_limits<double>::infinity();
+  const auto take = [&](const NamedOrder& order, Parts chain) {
+    if (chain.empty()) return;
+    best.load = max_load(model, chain);
+    best.chain = std::move(chain);
+    best.order = order.name;
+  };
+  // A first answer whatever the deadline; what is not below it need not be looked at.
+  take(orders.front(), best_cut(model, orders.front().order, best.load, kNever, kQuickPlaces));
   for (const NamedOrder& order : orders) {
-    Parts chain = best_cut(model, order.order, best.load, deadline);
-    if (!chain.empty()) {
-      best.load = max_load(model, chain);
-      best.chain = std::move(chain);
-      best.order = order.name;
-    }
     best.late = std::chrono::steady_clock::now() > deadline;
     if (best.late) break;
+    take(order, best_cut(model, order.order, best.load, deadline));
   }
+  best.late = best.late || std::chrono::steady_clock::now() > deadline;
   return best;
 }
 

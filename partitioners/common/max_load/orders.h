@@ -28,6 +28,7 @@ struct LinearBest {
   bool late = false;
 };
 
+/// \pre there is an order.
 LinearBest best_of_orders(const Model& model, const std::vector<NamedOrder>& orders,
                           std::chrono::steady_clock::time_point deadline);
 

@@ -37,9 +37,10 @@ EqualDevices equal_devices(const Problem& problem) {
 std::vector<Level> machine_levels(const Problem& problem) {
   const cluster::Cluster& cluster = *problem.cluster;
   if (!cluster.network().tiers.empty()) {
-    throw InvalidInput(fmt::format("objective {}: cluster '{}' has {} levels of links; the formula is offered for one or "
-                                   "two",
-                                   name(problem.objective), cluster.name(), 2 + cluster.network().tiers.size()));
+    throw InvalidInput(
+        fmt::format("objective {}: cluster '{}' has {} levels of links; the formula is offered for one or "
+                    "two",
+                    name(problem.objective), cluster.name(), 2 + cluster.network().tiers.size()));
   }
   std::vector<int> devices(cluster.nodes().size(), 0);
   for (int device = 0; device < cluster.size(); ++device) ++devices[static_cast<std::size_t>(cluster.node_of(device))];

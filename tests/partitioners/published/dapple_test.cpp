@@ -136,7 +136,7 @@ std::vector<Layer> heavy_layers(int size, std::uint64_t seed) {
 }
 
 TEST(DappleSearch, IsAsGoodAsTheBestOfAllPlans) {
-  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const int size = 2 + static_cast<int>(seed % 3);
     PublishedCase c(profile(heavy_layers(size, seed), 2), seed % 4 == 0 ? equal_nodes(1, 4, 1) : equal_nodes(2, 2, 1),
                     kDapple, 8);
