@@ -1,4 +1,4 @@
-// The dp partitioner; its .cpp says how it works.
+// The dp partitioner: the dynamic program of METHODS 6 over sequences of operators.
 #pragma once
 
 #include "config/values.h"
@@ -8,7 +8,7 @@
 
 namespace millrace::partitioners {
 
-/// Order of nodes, thinning of bottlenecks, time limit.
+/// Order of operators, thinning of bottlenecks, time limit.
 config::Options dp_options();
 
 plan::PlanSet dp(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate);

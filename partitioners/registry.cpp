@@ -12,6 +12,7 @@
 #include "partitioners/dp.h"
 #include "partitioners/exact.h"
 #include "partitioners/genetic.h"
+#include "partitioners/hippie.h"
 #include "partitioners/interleaved.h"
 #include "partitioners/layer_equal.h"
 #include "partitioners/local_search.h"
@@ -27,7 +28,7 @@ namespace {
 
 std::vector<Entry>& rows() {
   static std::vector<Entry> entries{
-      {"dp", "dynamic program over a topological order; replicas, unequal devices, memory", dp_options(),
+      {"dp", "dynamic program over topological and cluster orders; replicas, unequal devices, memory", dp_options(),
        kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, dp},
       {"exact", "dynamic program over all down-closed sets of operators; the best plan of its class, proven",
        exact_options(), kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains | kProvesOptimum, exact},
@@ -39,6 +40,8 @@ std::vector<Entry>& rows() {
        genetic_options(), kUnequalDevices | kMemoryLimit | kAllRanks, genetic},
       {"local_search", "passes of single moves from several first cuts; any acyclic cut", local_search_options(),
        kUnequalDevices | kMemoryLimit, local_search},
+      {"hippie", "dynamic program under caps on memory: most samples per second and byte", hippie_options(),
+       kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains, hippie},
       {"data_parallel", "baseline: the whole model on every device, the batch split", {}, kBaseline, data_parallel},
       {"layer_equal", "baseline: equal numbers of layers per stage", {}, kBaseline, layer_equal},
       {"time_equal", "baseline: equal times per stage", {}, kBaseline, time_equal},

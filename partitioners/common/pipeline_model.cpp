@@ -1,153 +1,249 @@
-// Makes the prefix sums of each kind of device and number of rows, and the links and limits of each group of devices.
+// Makes the sums of each kind of device and number of rows, and the links and limits of each group of devices.
 #include "partitioners/common/pipeline_model.h"
 
-#include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "plan/rows.h"
 
 namespace millrace::partitioners {
+namespace {
 
-PipelineModel::PipelineModel(const plan::Problem& problem, const Order& order, const SegmentTable& table,
-                             int pipelines)
-    : table_(&table),
+constexpr std::int64_t kAnyNumber = std::int64_t{1} << 40;
+
+}  // namespace
+
+PipelineModel::PipelineModel(const plan::Problem& problem, const Segments& segments, const DeviceDeal& deal,
+                             OpTimes& times, TimeSums& sums, std::span<const double> speeds, MemoryRules rules)
+    : problem_(&problem),
+      segments_(&segments),
+      deal_(&deal),
+      times_(&times),
+      sums_(&sums),
+      speeds_(speeds),
+      rules_(rules),
       traits_(&plan::schedule_traits(problem.schedule)),
-      micro_batches_(problem.micro_batches),
-      sizes_(problem.sizes),
-      items_(table.items()),
-      devices_(problem.devices_per_pipeline(pipelines)),
-      speeds_(plan::device_speeds(problem)) {
-  const auto& devices = problem.cluster->devices();
-  for (const cluster::Device& device : devices) {
-    kinds_.push_back(static_cast<int>(std::find(devices.begin(), devices.end(), device) - devices.begin()));
+      items_(segments.items()),
+      devices_(problem.devices_per_pipeline(deal.pipelines())),
+      rows_(problem.micro_batch_rows(deal.pipelines())) {
+  constexpr std::size_t kFewItems = 32;
+  exact_reductions_ = items_ <= kFewItems;
+  memory_limited_ = rules_.cap < INFINITY;
+  for (int device = 0; rules_.limited && device < problem.cluster->size() && !memory_limited_; ++device) {
+    memory_limited_ = problem.memory_of(device).has_value();
   }
-  groups_.resize(static_cast<std::size_t>(devices_) * static_cast<std::size_t>(devices_));
-  for (int first = 0; first < devices_; ++first) {
-    for (int replicas = 1; first + replicas <= devices_; ++replicas) {
-      groups_[static_cast<std::size_t>(first * devices_ + replicas - 1)] =
-          make_group(problem, order, pipelines, first, replicas);
-    }
-  }
-  // Time per row does not grow with rows, so whole micro-batches on every device are the least work.
-  const std::int64_t rows = problem.micro_batch_rows(pipelines);
-  double rate = 0;
-  for (int device = 0; device < devices_; ++device) {
-    const double alone = profiles_[profile(problem, order, device, rows)].total[items_];
-    if (alone > 0) rate += 1.0 / alone;
-  }
-  least_bottleneck_ = rate > 0 ? 1.0 / rate : 0.0;
+  bound_work();
 }
 
-std::size_t PipelineModel::profile(const plan::Problem& problem, const Order& order, int device, std::int64_t rows) {
-  const int kind = kinds_[static_cast<std::size_t>(device)];
-  for (std::size_t i = 0; i < profiles_.size(); ++i) {
-    if (profiles_[i].kind == kind && profiles_[i].rows == rows) return i;
-  }
-  Profile made{kind, rows, {0.0}, {0.0}};
-  double forward = 0, total = 0;
-  for (std::size_t item = 0; item < items_; ++item) {
-    for (std::size_t at = table_->points()[item]; at < table_->points()[item + 1]; ++at) {
-      const cost::OpTime time = problem.cost->op_time(order[at], rows, kind);
-      forward += time.forward.value();
-      total += time.total().value();
+// Devices of different make may each be best at some operators. Time per row does not grow with rows, so the whole
+// micro-batch on one device is the least work.
+void PipelineModel::bound_work() {
+  constexpr std::size_t kMostKinds = 8;
+  const cluster::Cluster& cluster = *problem_->cluster;
+  std::vector<int> kinds;
+  for (int device = 0; device < cluster.size(); ++device) kinds.push_back(cluster.first_alike(device));
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  // With more kinds they are taken to differ in speed alone, as measured ranks of one job do.
+  const bool by_speed = kinds.size() > kMostKinds;
+  if (by_speed) kinds = {static_cast<int>(std::max_element(speeds_.begin(), speeds_.end()) - speeds_.begin())};
+  std::vector<OpTimes::Scaled> columns;
+  for (const int kind : kinds) columns.push_back(times_->of(kind, rows_));
+  std::vector<double> strength;
+  std::tie(least_work_, strength) = sums_->least(columns);
+  for (std::size_t q = 0; q < deal_->queues(); ++q) {
+    double most = 0;
+    for (int j = 0; j < deal_->count(q); ++j) {
+      for (int p = 0; p < deal_->pipelines(); ++p) {
+        const int device = deal_->device(p, q, j);
+        const auto kind = std::lower_bound(kinds.begin(), kinds.end(), cluster.first_alike(device)) - kinds.begin();
+        most = std::max(
+            most, by_speed ? speeds_[static_cast<std::size_t>(device)] : strength[static_cast<std::size_t>(kind)]);
+      }
     }
-    made.forward.push_back(forward);
-    made.total.push_back(total);
+    strength_.push_back(most);
   }
-  profiles_.push_back(std::move(made));
-  return profiles_.size() - 1;
 }
 
-PipelineModel::Group PipelineModel::make_group(const plan::Problem& problem, const Order& order, int pipelines,
-                                               int first, int replicas) {
+PipelineModel::Profile PipelineModel::profile(int device, std::int64_t rows) {
+  const OpTimes::Scaled times = times_->of(problem_->cluster->first_alike(device), rows);
+  return {&sums_->of(*times.column), times.scale};
+}
+
+// What a group's figures depend on: kinds and nodes of its devices, and where the stage before ends.
+std::vector<int> PipelineModel::signature(const Counts& behind, const Counts& taken) const {
+  const cluster::Cluster& cluster = *problem_->cluster;
+  std::vector<int> text;
+  std::vector<int> nodes;  // in order of their first device
+  const auto node = [&](int device) {
+    const int at = cluster.node_of(device);
+    const auto found = std::find(nodes.rbegin(), nodes.rend(), at);
+    if (found != nodes.rend()) return static_cast<int>(nodes.rend() - found) - 1;
+    nodes.push_back(at);
+    // Nodes with other links are told apart.
+    const auto same = [&](const cluster::Node& other) {
+      return other.link == cluster.nodes()[static_cast<std::size_t>(at)].link;
+    };
+    const auto first = std::find_if(cluster.nodes().begin(), cluster.nodes().end(), same);
+    text.push_back(-1 - static_cast<int>(first - cluster.nodes().begin()));
+    return static_cast<int>(nodes.size()) - 1;
+  };
+  for (int p = 0; p < deal_->pipelines(); ++p) {
+    for (const int device : deal_->devices(p, behind, taken)) {
+      const int at = node(device);  // may add a mark of its own first
+      text.push_back(cluster.first_alike(device));
+      text.push_back(at);
+    }
+  }
+  constexpr int kBefore = std::numeric_limits<int>::max();
+  text.push_back(kBefore);
+  for (std::size_t q = 0; q < deal_->queues(); ++q) {
+    const int before = deal_->count(q) - behind[q] - taken[q] - 1;
+    text.push_back(before < 0 ? kBefore : node(deal_->device(0, q, before)));
+  }
+  return text;
+}
+
+int PipelineModel::group(const Counts& behind, const Counts& taken) {
+  const auto [found, fresh] = group_numbers_.try_emplace(signature(behind, taken), static_cast<int>(groups_.size()));
+  if (fresh) groups_.push_back(make_group(behind, taken));
+  return found->second;
+}
+
+PipelineModel::Group PipelineModel::make_group(const Counts& behind, const Counts& taken) {
   Group group;
-  for (int p = 0; p < pipelines; ++p) {
-    const int begin = p * devices_ + first;
-    const std::vector<double> speeds(speeds_.begin() + begin, speeds_.begin() + begin + replicas);
-    const std::vector<std::int64_t> rows = largest_remainder(problem.micro_batch_rows(pipelines), speeds);
-    for (int r = 0; r < replicas; ++r) {
-      const std::int64_t count = rows[static_cast<std::size_t>(r)];
-      const std::size_t used = profile(problem, order, begin + r, count);
+  for (int p = 0; p < deal_->pipelines(); ++p) {
+    const std::vector<int> devices = deal_->devices(p, behind, taken);
+    std::vector<double> shares;
+    for (const int device : devices) shares.push_back(speeds_[static_cast<std::size_t>(device)]);
+    const std::vector<std::int64_t> rows = largest_remainder(rows_, shares);
+    for (std::size_t r = 0; r < devices.size(); ++r) {
+      const Profile used = profile(devices[r], rows[r]);
       if (std::find(group.profiles.begin(), group.profiles.end(), used) == group.profiles.end()) {
         group.profiles.push_back(used);
       }
-      group.most_rows = std::max(group.most_rows, static_cast<double>(count));
-      if (const auto limit = problem.memory_of(begin + r)) {
-        memory_limited_ = true;
-        const Room room{static_cast<double>(count), static_cast<double>(limit->value())};
-        const auto same = [&](const Room& other) { return other.rows == room.rows && other.bytes == room.bytes; };
-        if (std::none_of(group.rooms.begin(), group.rooms.end(), same)) group.rooms.push_back(room);
-      }
-    }
-    if (first > 0) {
-      constexpr std::int64_t kProbe = 1 << 20;
-      const double latency = problem.cost->transfer_time(Bytes(0), begin - 1, begin).value();
-      const double probe = problem.cost->transfer_time(Bytes(kProbe), begin - 1, begin).value();
-      group.latency = std::max(group.latency, latency);
-      group.seconds_per_byte = std::max(group.seconds_per_byte, (probe - latency) / static_cast<double>(kProbe));
+      const auto count = static_cast<double>(rows[r]);
+      group.most_rows = std::max(group.most_rows, count);
+      group.owners.push_back(devices[r]);
+      if (!memory_limited_) continue;
+      const auto limit = rules_.limited ? problem_->memory_of(devices[r]) : std::nullopt;
+      const Room room{count, limit ? static_cast<double>(limit->value()) : INFINITY};
+      if (std::find(group.rooms.begin(), group.rooms.end(), room) == group.rooms.end()) group.rooms.push_back(room);
     }
   }
-  sample_reduction(group, problem, pipelines, first, replicas);
+  // Of profiles of one column, the largest scale is the slowest everywhere.
+  std::vector<Profile> slowest;
+  for (const Profile& profile : group.profiles) {
+    const auto same =
+        std::find_if(slowest.begin(), slowest.end(), [&](const Profile& other) { return other.sums == profile.sums; });
+    if (same == slowest.end()) {
+      slowest.push_back(profile);
+    } else {
+      same->scale = std::max(same->scale, profile.scale);
+    }
+  }
+  group.profiles = std::move(slowest);
+  link(group, behind, taken);
   return group;
 }
 
-void PipelineModel::sample_reduction(Group& group, const plan::Problem& problem, int pipelines, int first,
-                                     int replicas) const {
-  if (pipelines * replicas < 2) return;
-  std::vector<int> owners;
-  for (int p = 0; p < pipelines; ++p) {
-    for (int r = 0; r < replicas; ++r) owners.push_back(p * devices_ + first + r);
-  }
-  const double most = gradient_bytes(0, items_);
-  for (double bytes = kReductionUnit;; bytes *= 2) {
-    group.reduction.push_back(
-        problem.cost->all_reduce_time(Bytes(static_cast<std::int64_t>(bytes)), owners).value());
-    if (bytes > most) break;
+// From the device just before the stage's in each queue, to the farthest of the stage's; the fastest over queues.
+void PipelineModel::link(Group& group, const Counts& behind, const Counts& taken) const {
+  constexpr std::int64_t kProbe = 1 << 20;
+  double best = INFINITY;
+  for (std::size_t q = 0; q < deal_->queues(); ++q) {
+    const int before = deal_->count(q) - behind[q] - taken[q] - 1;
+    if (before < 0) continue;
+    double latency = 0, per_byte = 0;
+    for (int p = 0; p < deal_->pipelines(); ++p) {
+      const int from = deal_->device(p, q, before);
+      int node = -1;  // devices of one node are alike as receivers
+      for (const int to : deal_->devices(p, behind, taken)) {
+        if (problem_->cluster->node_of(to) == node) continue;
+        node = problem_->cluster->node_of(to);
+        const double start = problem_->cost->transfer_time(Bytes(0), from, to).value();
+        const double probe = problem_->cost->transfer_time(Bytes(kProbe), from, to).value();
+        latency = std::max(latency, start);
+        per_byte = std::max(per_byte, (probe - start) / static_cast<double>(kProbe));
+      }
+    }
+    if (latency + per_byte * kProbe >= best) continue;
+    best = latency + per_byte * kProbe;
+    group.latency = latency;
+    group.seconds_per_byte = per_byte;
   }
 }
 
-StageCost PipelineModel::cost(int first, int replicas, std::size_t begin, std::size_t end) const {
-  const Group& devices = group(first, replicas);
-  double slowest = -1, forward = 0;
-  for (const std::size_t p : devices.profiles) {
-    const double total = profiles_[p].total[end] - profiles_[p].total[begin];
-    if (total <= slowest) continue;
-    slowest = total;
-    forward = profiles_[p].forward[end] - profiles_[p].forward[begin];
+const PipelineModel::Profile& PipelineModel::slowest(int number) const {
+  const std::vector<Profile>& profiles = groups_[static_cast<std::size_t>(number)].profiles;
+  return *std::max_element(profiles.begin(), profiles.end(), [](const Profile& a, const Profile& b) {
+    return a.scale * a.sums->total.back() < b.scale * b.sums->total.back();
+  });
+}
+
+std::vector<double> PipelineModel::compute_sums(int group, bool recompute) const {
+  const Profile& profile = slowest(group);
+  std::vector<double> sums = profile.sums->total;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (recompute) sums[i] += profile.sums->forward[i];
+    sums[i] *= profile.scale;
   }
-  const Segment& segment = table_->at(begin, end);
-  const double transfer = segment.received_tensors * devices.latency +
-                          segment.received_bytes * devices.most_rows * devices.seconds_per_byte;
-  return {forward + transfer, slowest - forward + transfer};
+  return sums;
 }
 
-double PipelineModel::gradient_bytes(std::size_t begin, std::size_t end) const {
-  const Segment& segment = table_->at(begin, end);
-  return segment.parameter_elements * static_cast<double>(sizes_.real) + segment.buffer_bytes;
+std::vector<double> PipelineModel::forward_sums(int group) const {
+  const Profile& profile = slowest(group);
+  std::vector<double> sums = profile.sums->forward;
+  for (double& sum : sums) sum *= profile.scale;
+  return sums;
 }
 
-double PipelineModel::reduction(int first, int replicas, std::size_t begin, std::size_t end) const {
-  const std::vector<double>& samples = group(first, replicas).reduction;
-  const double bytes = gradient_bytes(begin, end);
-  if (samples.empty() || bytes == 0) return 0;
+double PipelineModel::sample(const Group& group, std::size_t step) const {
+  if (group.reduction.size() <= step) group.reduction.resize(step + 1, -1.0);
+  double& seconds = group.reduction[step];
+  if (seconds < 0) {
+    const double bytes = kReductionUnit * std::ldexp(1.0, 2 * static_cast<int>(step));
+    seconds = problem_->cost->all_reduce_time(Bytes(static_cast<std::int64_t>(bytes)), group.owners).value();
+  }
+  return seconds;
+}
+
+double PipelineModel::reduction(int number, std::size_t begin, std::size_t end) const {
+  const Group& on = groups_[static_cast<std::size_t>(number)];
+  if (on.owners.size() < 2) return 0;
+  const double bytes = segments_->gradient_bytes(begin, end);
+  if (bytes == 0) return 0;
+  if (exact_reductions_) {
+    return problem_->cost->all_reduce_time(Bytes(static_cast<std::int64_t>(bytes)), on.owners).value();
+  }
   const double position = bytes / kReductionUnit;
-  if (position <= 1) return samples.front();
-  const auto step = std::min(static_cast<std::size_t>(std::ilogb(position)), samples.size() - 2);
-  const double low = std::ldexp(1.0, static_cast<int>(step));
-  return samples[step] + (samples[step + 1] - samples[step]) * (position - low) / low;
+  if (position <= 1) return sample(on, 0);
+  const auto step = static_cast<std::size_t>(std::ilogb(position)) / 2;
+  const double low = std::ldexp(1.0, 2 * static_cast<int>(step));
+  const double start = sample(on, step);
+  return start + (sample(on, step + 1) - start) * (position - low) / (3 * low);
 }
 
-bool PipelineModel::fits(int first, int replicas, std::size_t begin, std::size_t end, std::int64_t live,
-                         double margin) const {
-  const Segment& segment = table_->at(begin, end);
-  const auto real = static_cast<double>(sizes_.real);
-  const double fixed = segment.parameter_elements * (2 * real + static_cast<double>(sizes_.optimizer_per_parameter)) +
-                       2 * segment.buffer_bytes + static_cast<double>(live) * segment.kept_bytes_once;
+std::int64_t PipelineModel::most_live(int number, std::size_t begin, std::size_t end, bool recompute) const {
+  const Group& on = groups_[static_cast<std::size_t>(number)];
+  if (!memory_limited_) return kAnyNumber;
+  const Segment segment = segments_->at(begin, end);
+  const double fixed = 2 * segment.gradient_bytes +
+                       segment.parameter_elements * static_cast<double>(problem_->sizes.optimizer_per_parameter) +
+                       (recompute ? segment.recomputed_once : 0.0);
   // Two receives and a send of each border tensor and of its gradient, as plan::AnalyticBytes counts them.
-  const double by_row = static_cast<double>(live) * segment.kept_bytes + segment.widest_bytes +
-                        3 * (segment.received_bytes + segment.sent_bytes);
-  const auto& rooms = group(first, replicas).rooms;
-  return std::all_of(rooms.begin(), rooms.end(),
-                     [&](const Room& room) { return fixed + room.rows * by_row + margin <= room.bytes; });
+  const double by_row = segment.passing_bytes + 3 * (segment.received_bytes + segment.sent_bytes) +
+                        (recompute ? segment.recomputed_bytes : 0.0);
+  const double slot_once = recompute ? 0.0 : segment.kept_once;
+  const double slot_by_row = recompute ? segment.border_bytes : segment.kept_bytes;
+  std::int64_t most = kAnyNumber;
+  for (const Room& room : on.rooms) {
+    const double left = std::min(room.bytes, rules_.cap) - rules_.margin - fixed - room.rows * by_row;
+    if (left < 0) return -1;
+    const double slot = slot_once + room.rows * slot_by_row;
+    if (slot > 0) most = std::min(most, static_cast<std::int64_t>(std::min(left / slot, 1e12)));
+  }
+  return most;
 }
 
 }  // namespace millrace::partitioners

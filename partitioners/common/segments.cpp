@@ -1,171 +1,182 @@
-// For each end, extends the segment backwards operator by operator and keeps count of its tensors.
+// Prefix sums, and rows of what straddles each cut point.
 #include "partitioners/common/segments.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "graph/footprint.h"
+#include "plan/memory.h"
 
 namespace millrace::partitioners {
 namespace {
 
-std::vector<std::size_t> positions(const Order& order) {
-  std::vector<std::size_t> position(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) position[static_cast<std::size_t>(order[i])] = i;
-  return position;
+std::size_t index(auto id) { return static_cast<std::size_t>(id); }
+
+void accumulate(std::vector<double>& sums) {  // sums[i + 1] holds what item i adds
+  for (std::size_t i = 1; i < sums.size(); ++i) sums[i] += sums[i - 1];
 }
 
-// Position of the last reader of each tensor; 0 where none reads it (a producer is before its readers).
-std::vector<std::size_t> last_readers(const Graph& graph, const std::vector<std::size_t>& position) {
-  std::vector<std::size_t> last(graph.tensors().size(), 0);
-  for (TensorId id = 0; id < static_cast<TensorId>(last.size()); ++id) {
-    for (const OpId reader : graph.consumers(id)) {
-      last[static_cast<std::size_t>(id)] =
-          std::max(last[static_cast<std::size_t>(id)], position[static_cast<std::size_t>(reader)]);
-    }
+std::vector<std::uint32_t> items_of(const Order& order, const std::vector<std::size_t>& points) {
+  std::vector<std::uint32_t> item(order.size());
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+    for (std::size_t k = points[i]; k < points[i + 1]; ++k) item[index(order[k])] = static_cast<std::uint32_t>(i);
   }
-  return last;
+  return item;
 }
 
-// A segment that grows backwards from a fixed end.
-class Growing {
- public:
-  Growing(const Graph& graph, plan::TrainingBytes sizes, const std::vector<std::size_t>& last_reader)
-      : graph_(graph),
-        sizes_(sizes),
-        last_reader_(last_reader),
-        kept_(graph.tensors().size(), false),
-        received_(graph.tensors().size(), false),
-        owned_(graph.tensors().size(), false),
-        saved_(graph.tensors().size(), false) {}
-
-  // `end` is the position behind the segment.
-  void add(OpId id, std::size_t end) {
-    const Operator& op = graph_.op(id);
-    const OpFigures* figures = graph_.figures(id);
-    const Saved saved = figures == nullptr ? op.schema->saved(op.attributes, graph_.shapes(id)) : Saved{};
-    if (figures != nullptr) segment_.kept_bytes += static_cast<double>(figures->saved_bytes);
-    double width = 0;
-    for (const TensorId output : op.outputs) {
-      width += bytes(output);
-      if (received_[index(output)]) {  // it was an input of the segment, now it is the segment's own
-        received_[index(output)] = false;
-        segment_.received_bytes -= bytes(output);
-        --segment_.received_tensors;
-        if (!saved_[index(output)]) drop(output);
-      }
-      const bool read_behind = last_reader_[index(output)] >= end;
-      if (read_behind) segment_.sent_bytes += bytes(output);
-      if (read_behind || id == graph_.loss()) keep(output);
-    }
-    for (const TensorId input : op.inputs) {
-      width += bytes(input);
-      if (graph_.tensor(input).producer >= 0 && !received_[index(input)]) {
-        received_[index(input)] = true;
-        segment_.received_bytes += bytes(input);
-        ++segment_.received_tensors;
-      }
-      keep(input);
-    }
-    for (const int i : saved.inputs) saved_[index(op.inputs[static_cast<std::size_t>(i)])] = true;
-    for (const int i : saved.outputs) {
-      saved_[index(op.outputs[static_cast<std::size_t>(i)])] = true;
-      keep(op.outputs[static_cast<std::size_t>(i)]);
-    }
-    segment_.kept_bytes += static_cast<double>(saved.extra_reals_per_sample * sizes_.real);
-    segment_.kept_bytes_once += static_cast<double>(saved.extra_reals_per_micro_batch * sizes_.real);
-    segment_.widest_bytes = std::max(segment_.widest_bytes, width);
-    for (const TensorId id_owned : op.parameters) {
-      if (own(id_owned)) {
-        segment_.parameter_elements += static_cast<double>(parameter_elements(graph_.tensor(id_owned)));
-      }
-    }
-    for (const TensorId id_owned : op.buffers) {
-      if (own(id_owned)) segment_.buffer_bytes += bytes(id_owned);
-    }
-  }
-
-  const Segment& segment() const { return segment_; }
-
- private:
-  static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
-  double bytes(TensorId id) const { return static_cast<double>(tensor_bytes(graph_.tensor(id), sizes_.real).value()); }
-
-  void keep(TensorId id) {
-    if (kept_[index(id)]) return;
-    kept_[index(id)] = true;
-    segment_.kept_bytes += bytes(id);
-  }
-  void drop(TensorId id) {
-    kept_[index(id)] = false;
-    segment_.kept_bytes -= bytes(id);
-  }
-  bool own(TensorId id) {
-    if (owned_[index(id)]) return false;
-    owned_[index(id)] = true;
-    return true;
-  }
-
-  const Graph& graph_;
-  plan::TrainingBytes sizes_;
-  const std::vector<std::size_t>& last_reader_;
-  std::vector<bool> kept_, received_, owned_;
-  std::vector<bool> saved_;  // read by the backward of an operator of the segment
-  Segment segment_;
-};
+// Items in which operators read or own the tensor, ascending, each once.
+void readers(const Graph& graph, TensorId id, const std::vector<std::uint32_t>& item,
+             std::vector<std::uint32_t>& items) {
+  items.clear();
+  for (const OpId op : graph.consumers(id)) items.push_back(item[index(op)]);
+  if (items.size() < 2) return;
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
 
 }  // namespace
 
-std::vector<std::size_t> cut_points(const Graph& graph, const Order& order, const std::vector<double>& times,
-                                    std::size_t most) {
-  std::vector<std::size_t> points{0};
-  const std::size_t size = order.size();
-  if (size <= most) {
-    for (std::size_t i = 1; i <= size; ++i) points.push_back(i);
-    return points;
+Segments::Segments(const Graph& graph, const GraphBytes& bytes, const Order& order, std::vector<std::size_t> points)
+    : points_(std::move(points)), memory_(!bytes.beside.empty()) {
+  const std::vector<std::uint32_t> item = items_of(order, points_);
+  for (auto* sums : {&elements_, &gradients_, &sources_, &kept_, &kept_once_, &borders_}) {
+    sums->assign(points_.size(), 0.0);
   }
-  const std::vector<std::size_t> last = last_readers(graph, positions(order));
-  std::vector<double> crossing(size + 1, 0.0);  // as differences first
-  double total = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    total += times[i];
-    for (const TensorId output : graph.op(order[i]).outputs) {
-      const std::size_t end = last[static_cast<std::size_t>(output)];
-      if (end <= i) continue;
-      const auto bytes = static_cast<double>(tensor_bytes(graph.tensor(output), 4).value());
-      crossing[i + 1] += bytes;
-      if (end + 1 <= size) crossing[end + 1] -= bytes;
-    }
-  }
-  for (std::size_t i = 1; i <= size; ++i) crossing[i] += crossing[i - 1];
-
-  // Operators without time move on too: each weighs at least a little.
-  const double share = (total + total * 1e-3) / static_cast<double>(most);
-  double passed = 0, part_end = share;
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    passed += times[i - 1] + total * 1e-3 / static_cast<double>(size);
-    if (best == 0 || crossing[i] < crossing[best]) best = i;
-    if (passed < part_end) continue;
-    points.push_back(best);
-    best = 0;
-    while (part_end <= passed) part_end += share;
-  }
-  points.push_back(size);
-  return points;
+  count_owned(graph, bytes, item);
+  count_activations(graph, bytes, item);
+  if (memory_) count_memory(graph, bytes, order, item);
+  for (auto* sums : {&elements_, &gradients_, &sources_, &kept_, &kept_once_, &borders_}) accumulate(*sums);
+  if (memory_) count_passing(graph, bytes, order);
 }
 
-SegmentTable::SegmentTable(const Graph& graph, const Order& order, std::vector<std::size_t> points,
-                           plan::TrainingBytes sizes)
-    : points_(std::move(points)), table_(points_.size() * points_.size()) {
-  const std::vector<std::size_t> last = last_readers(graph, positions(order));
-  for (std::size_t end = 1; end < points_.size(); ++end) {
-    Growing growing(graph, sizes, last);
-    for (std::size_t begin = end; begin-- > 0;) {
-      for (std::size_t at = points_[begin + 1]; at-- > points_[begin];) growing.add(order[at], points_[end]);
-      table_[begin * points_.size() + end] = growing.segment();
+// Each item that uses a tensor adds it; a segment with two neighbouring users has it twice, so the later of the two
+// takes it off again, and where the earlier one is before the segment the pair straddles its begin and adds it.
+void Segments::count_owned(const Graph& graph, const GraphBytes& bytes, const std::vector<std::uint32_t>& item) {
+  std::vector<Tied> pairs;
+  std::vector<std::uint32_t> users;
+  const auto count = [&](TensorId id, double elements, double gradient, double source) {
+    readers(graph, id, item, users);
+    if (users.empty()) return;
+    elements_[users[0] + 1] += elements;
+    gradients_[users[0] + 1] += gradient;
+    sources_[users[0] + 1] += source;
+    for (std::size_t i = 1; i < users.size(); ++i)
+      pairs.push_back({users[i - 1] + 1, users[i], {elements, gradient, source}});
+  };
+  for (const TensorId id : graph.parameters()) {
+    count(id, static_cast<double>(parameter_elements(graph.tensor(id))), bytes.tensor[index(id)], 0);
+  }
+  for (const TensorId id : graph.buffers()) count(id, 0, bytes.tensor[index(id)], 0);
+  for (const auto sources : {graph.inputs(), graph.labels()}) {
+    for (const TensorId id : sources) count(id, 0, 0, bytes.tensor[index(id)]);
+  }
+  shared_ = StepRows<3>(points_.size(), std::move(pairs));
+}
+
+void Segments::count_activations(const Graph& graph, const GraphBytes& bytes, const std::vector<std::uint32_t>& item) {
+  std::vector<StepRows<2>::Thing> received;
+  std::vector<StepRows<3>::Thing> sent;
+  std::vector<std::uint32_t> users;
+  const auto last = static_cast<std::uint32_t>(items());
+  for (TensorId id = 0; id < static_cast<TensorId>(graph.tensors().size()); ++id) {
+    const OpId producer = graph.tensor(id).producer;
+    if (producer < 0) continue;
+    const std::uint32_t made = item[index(producer)];
+    readers(graph, id, item, users);
+    if (users.empty() || users.back() == made) continue;
+    const double size = bytes.tensor[index(id)];
+    std::uint32_t from = made + 1;
+    for (const std::uint32_t user : users) {
+      if (user == made) continue;
+      received.push_back({from, user, {size, 1.0}});
+      from = user + 1;
+    }
+    if (!memory_) continue;
+    sent.push_back({last - users.back(),
+                    last - 1 - made,
+                    {size, bytes.saved[index(id)] ? 0.0 : size, bytes.starts_segment[index(id)] ? 0.0 : size}});
+  }
+  received_ = StepRows<2>(points_.size(), std::move(received));
+  if (memory_) sent_ = StepRows<3>(points_.size(), std::move(sent));
+}
+
+// A tensor that some backward reads is kept wherever it is made: by that operator, or for the border.
+void Segments::count_memory(const Graph& graph, const GraphBytes& bytes, const Order& order,
+                            const std::vector<std::uint32_t>& item) {
+  std::vector<double> passing(items(), 0.0), recomputed(items(), 0.0), recomputed_once(items(), 0.0);
+  // A stage runs its operators in the graph's order: a tensor is alive from its producer there to its last reader.
+  std::vector<double> alive(order.size() + 1, 0.0);  // as differences
+  for (const OpId op : order) {
+    const std::size_t here = item[index(op)];
+    kept_[here + 1] += bytes.beside[index(op)];
+    kept_once_[here + 1] += bytes.beside_once[index(op)];
+    recomputed[here] = std::max(recomputed[here], bytes.recomputed[index(op)]);
+    recomputed_once[here] = std::max(recomputed_once[here], bytes.recomputed_once[index(op)]);
+    for (const TensorId output : graph.op(op).outputs) {
+      const double size = bytes.tensor[index(output)];
+      if (bytes.saved[index(output)]) kept_[here + 1] += size;
+      if (bytes.starts_segment[index(output)]) borders_[here + 1] += size;
+      OpId last = op;
+      for (const OpId reader : graph.consumers(output)) last = std::max(last, reader);
+      alive[index(op)] += size;
+      alive[index(last) + 1] -= size;
     }
   }
+  double now = 0;
+  for (std::size_t op = 0; op < order.size(); ++op) {
+    now += alive[op];
+    passing[item[op]] = std::max(passing[item[op]], now);
+  }
+  passing_ = RangeMaximum(std::move(passing));
+  recomputed_ = RangeMaximum(std::move(recomputed));
+  recomputed_once_ = RangeMaximum(std::move(recomputed_once));
+}
+
+void Segments::count_passing(const Graph& graph, const GraphBytes& bytes, const Order& order) {
+  constexpr double kMostSteps = 3e4;  // some tens of milliseconds
+  const auto size = static_cast<double>(order.size()), cuts = static_cast<double>(points_.size());
+  if (size * cuts * cuts / 6 > kMostSteps) return;
+  const plan::AnalyticBytes analytic(graph, bytes.sizes);
+  exact_passing_.assign(points_.size() * points_.size(), 0.0);
+  exact_recomputed_ = exact_passing_;
+  for (std::size_t begin = 0; begin < items(); ++begin) {
+    for (std::size_t end = begin + 1; end <= items(); ++end) {
+      std::vector<OpId> ops(order.begin() + static_cast<std::ptrdiff_t>(points_[begin]),
+                            order.begin() + static_cast<std::ptrdiff_t>(points_[end]));
+      std::sort(ops.begin(), ops.end());
+      const std::size_t cell = begin * points_.size() + end;
+      exact_passing_[cell] = static_cast<double>(analytic.footprint(ops, 1).workspace.value());
+      exact_recomputed_[cell] =
+          static_cast<double>(analytic.footprint(ops, 1, ops).workspace.value()) - exact_passing_[cell];
+    }
+  }
+}
+
+Segment Segments::at(std::size_t begin, std::size_t end) const {
+  const auto sum = [&](const std::vector<double>& sums) { return sums[end] - sums[begin]; };
+  Segment segment;
+  const auto& tied = shared_.at(begin, end);
+  segment.parameter_elements = sum(elements_) + tied[0];
+  segment.gradient_bytes = sum(gradients_) + tied[1];
+  segment.received_bytes = received(begin, end)[0];
+  segment.received_tensors = received(begin, end)[1];
+  if (!memory_) return segment;
+  const auto& sent = sent_.at(items() - end, items() - begin);
+  const double inputs = segment.received_bytes + sum(sources_) + tied[2];
+  segment.sent_bytes = sent[0];
+  segment.kept_bytes = inputs + sum(kept_) + sent[1];
+  segment.kept_once = sum(kept_once_);
+  segment.border_bytes = inputs + sum(borders_) + sent[2];
+  if (exact_passing_.empty()) {
+    segment.passing_bytes = passing_.at(begin, end);
+    segment.recomputed_bytes = recomputed_.at(begin, end);
+    segment.recomputed_once = recomputed_once_.at(begin, end);
+  } else {
+    segment.passing_bytes = exact_passing_[begin * points_.size() + end];
+    segment.recomputed_bytes = exact_recomputed_[begin * points_.size() + end];
+  }
+  return segment;
 }
 
 }  // namespace millrace::partitioners

@@ -18,7 +18,7 @@ namespace millrace::testing_support {
 /// Forward takes a third of each time, backward the rest, for one row; every operator reads the one before it.
 inline Graph cost_chain(const std::vector<double>& seconds, std::int64_t output_bytes = 0, std::int64_t parameters = 0,
                         std::int64_t saved = 0) {
-  GraphBuilder builder("cost chain");
+  GraphBuilder builder("chain");
   std::vector<TensorId> last;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const double third = seconds[i] / 3;
