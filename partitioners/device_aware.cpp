@@ -193,7 +193,8 @@ class Search {
       if (const auto& cut = cutter.cut(teams[group], size(rows[group]))) {
         cuts[group] = *cut;
       } else {
-        caps[group] = cutter.most_rows(teams[group], size(rows[group])) * problem_.micro_batches;
+        const std::int64_t tried = size(rows[group]);
+        caps[group] = std::min(cutter.most_rows(teams[group], tried), tried - 1) * problem_.micro_batches;
         all = false;
       }
     }

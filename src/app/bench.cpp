@@ -85,6 +85,16 @@ std::filesystem::path workloads_folder(const Arguments& arguments) {
   return named != nullptr ? named : "../shared/workloads";
 }
 
+// \throws InvalidInput  when nothing is left.
+void keep_only(const std::string& glob, const std::string& list, std::vector<BenchCase>& cases) {
+  std::vector<std::string> names;
+  for (const BenchCase& one : cases) {
+    if (names.empty() || names.back() != one.workload) names.push_back(one.workload);
+  }
+  std::erase_if(cases, [&](const BenchCase& one) { return !matches_glob(glob, one.workload); });
+  if (cases.empty()) throw InvalidInput(unknown_name("workload of " + list, glob, names));
+}
+
 }  // namespace
 
 ExitCode bench(const Arguments& arguments, comm::World& world) {
@@ -94,7 +104,8 @@ ExitCode bench(const Arguments& arguments, comm::World& world) {
   }
   if (world.size() > 1) throw InvalidInput("bench planner runs alone, without a launcher: it measures one process");
   const std::string list = arguments.data.empty() ? kStandardList : arguments.data;
-  const std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments));
+  std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments));
+  if (!arguments.only.empty()) keep_only(arguments.only, list, cases);
   std::vector<json> rows;
   bool whole = true;
   for (const BenchCase& one : cases) {

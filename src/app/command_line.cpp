@@ -180,6 +180,7 @@ void define(CLI::App& app, Arguments& arguments) {
   CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner");
   bench->add_option("benchmark", arguments.files, "planner")->required()->expected(1)->type_name("NAME");
   bench->add_option("--data", arguments.data, "another list of workloads")->type_name("LIST.yaml");
+  bench->add_option("--only", arguments.only, "only workloads of these names, such as 'gnmt*'")->type_name("GLOB");
   bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
   add_time_limit(*bench, arguments);

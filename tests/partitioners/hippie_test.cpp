@@ -52,7 +52,7 @@ TEST(Hippie, ALessThanFastestPlanMayBeWorthItsMemory) {
 TEST(Hippie, IsNeverLessEfficientThanDpOrEqualParameters) {
   for (std::uint64_t seed = 1; seed < 7; ++seed) {
     for (const char* schedule : {"1f1b", "gpipe"}) {
-      CostCase c(testing_support::random_graph(14, 3, seed), kFour, 8, 4);
+      CostCase c(testing_support::random_graph(14, seed, 3), kFour, 8, 4);
       c.problem.schedule = schedule;
       c.problem.objective = plan::Objective::memory_efficiency;
       const double ours = best_of("hippie", c.problem).report.memory_efficiency;
@@ -63,7 +63,7 @@ TEST(Hippie, IsNeverLessEfficientThanDpOrEqualParameters) {
 }
 
 TEST(Hippie, PlansForTimeAsDpDoes) {
-  CostCase c(testing_support::random_graph(14, 3, 5), kFour, 8, 4);
+  CostCase c(testing_support::random_graph(14, 5, 3), kFour, 8, 4);
   EXPECT_EQ(best_of("hippie", c.problem).plan, best_of("dp", c.problem).plan);
 }
 

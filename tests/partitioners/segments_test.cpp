@@ -97,7 +97,7 @@ TEST(Segments, AgreeWithTheMemoryModelOnEverySegment) {
     }
   }
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Graph graph = testing_support::random_graph(60, 1 + static_cast<int>(seed), seed);
+    const Graph graph = testing_support::random_graph(60, seed, 1 + static_cast<int>(seed));
     for (const Order& order : topological_orders(graph)) expect_as_counted(graph, order, 1 + seed % 4);
   }
 }

@@ -25,7 +25,7 @@ plan::PlanSet search(const SplitCase& c, std::int64_t rounds) {
 }
 
 TEST(MaxLoadInterleaved, ReachesTheBestAssignmentOfSmallModels) {
-  int reached = 0, tried = 0, below_chains = 0;
+  int reached = 0, tried = 0, below_chains = 0, could_be_below = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Split split = random_split(2 + static_cast<int>(seed % 6), seed);
     if (seed % 2 == 0) split.edges = testing_support::chain_edges(split.model.ops.size());
@@ -50,10 +50,12 @@ TEST(MaxLoadInterleaved, ReachesTheBestAssignmentOfSmallModels) {
     EXPECT_LE(*answer.report.bound, best * (1 + 1e-9));
     EXPECT_EQ(answer.report.partitioner, "interleaved");
     reached += value <= best * (1 + 1e-9) ? 1 : 0;
+    could_be_below += best < best_chain * (1 - 1e-9) ? 1 : 0;
     below_chains += value < best_chain * (1 - 1e-9) ? 1 : 0;
   }
   EXPECT_GE(reached, tried - 2);
-  EXPECT_GT(below_chains, 5);
+  EXPECT_GT(could_be_below, 0);
+  EXPECT_GE(below_chains, could_be_below - 2);
 }
 
 TEST(MaxLoadInterleaved, ADeviceMayHoldSeveralStages) {
