@@ -39,7 +39,7 @@ OrderSearch::OrderSearch(const plan::Problem& problem, plan::Evaluator& evaluate
 
 // Whether a plan of every number of pipelines is too much to make and judge.
 bool OrderSearch::large() const {
-  constexpr double kMuch = 2e6;
+  constexpr double kMuch = 5e5;
   return static_cast<double>(problem_->graph->size()) * problem_->cluster->size() > kMuch;
 }
 

@@ -70,9 +70,7 @@ json stage_json(const plan::StageReport& stage, const Graph& graph) {
 
 }  // namespace
 
-json plan_json(const plan::PlanReport& r, const Graph& graph) {
-  json stages = json::array();
-  for (const plan::StageReport& stage : r.stages) stages.push_back(stage_json(stage, graph));
+json figures_json(const plan::PlanReport& r) {
   return {{"partitioner", r.partitioner},
           {"order", r.order},
           {"schedule", r.schedule},
@@ -103,8 +101,15 @@ json plan_json(const plan::PlanReport& r, const Graph& graph) {
             {"gradients", optional(r.hidden_communication.gradients)},
             {"tensor", optional(r.hidden_communication.tensor)}}},
           {"balance", number(r.balance)},
-          {"limiting_op", r.limiting_op},
-          {"stages", std::move(stages)}};
+          {"limiting_op", r.limiting_op}};
+}
+
+json plan_json(const plan::PlanReport& report, const Graph& graph) {
+  json stages = json::array();
+  for (const plan::StageReport& stage : report.stages) stages.push_back(stage_json(stage, graph));
+  json plan = figures_json(report);
+  plan["stages"] = std::move(stages);
+  return plan;
 }
 
 json plans_document(const Session& session, const Planned& planned) {

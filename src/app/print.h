@@ -27,7 +27,8 @@ void print_explanation(const Session& session, const plan::PlanReport& report);
 /// The inputs of planning in base units (REPORTS P16).
 void print_inputs(const Session& session);
 
-/// The plan figures under the names of INTERFACES 3.
+/// The figures of a plan under the names of INTERFACES 3, and the same with its stages.
+nlohmann::json figures_json(const plan::PlanReport& report);
 nlohmann::json plan_json(const plan::PlanReport& report, const Graph& graph);
 
 /// `{problem, cluster, plans, why_not}`, of a search.

@@ -12,8 +12,6 @@
 namespace millrace::planner {
 namespace {
 
-constexpr Seconds kPatience{1};  // of a user who is told that nothing fits
-
 cluster::Cluster without_limits(const cluster::Cluster& from) {
   std::vector<cluster::Device> devices = from.devices();
   for (cluster::Device& device : devices) device.memory.reset();
@@ -44,7 +42,7 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
   });
   least.minimal = true;
   if (again.partitioners.empty() || request.explicit_stages) return least;
-  if (4 * one_search > kPatience) {
+  if (4 * one_search > request.patience) {
     least.minimal = false;
     return least;
   }
@@ -56,7 +54,7 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
   const auto start = std::chrono::steady_clock::now();
   std::int64_t low = too_little(request.problem), high = least.limit.value();
   while (high - low > 1) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > kPatience.value()) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > request.patience.value()) {
       least.minimal = false;
       break;
     }

@@ -28,6 +28,7 @@ struct Request {
   std::vector<std::string> schedules{"1f1b"};
   std::vector<std::int64_t> micro_batches;  ///< of each pipeline, to be tried; empty: auto
   std::size_t top = 5;                      ///< plans that are kept
+  Seconds patience{1};                      ///< where nothing fits, to look for the least memory that does
 };
 
 /// What is known of the memory that each device needs, when no plan fits (REPORTS M02).

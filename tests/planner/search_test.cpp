@@ -16,6 +16,8 @@ using testing::HasSubstr;
 using testing_support::Case;
 using testing_support::chain;
 
+constexpr Seconds kNoHurry{3600};
+
 Request request(const Case& c, const std::vector<std::string>& names) {
   Request made;
   made.problem = c.problem;
@@ -93,6 +95,7 @@ TEST(Search, TheLeastMemoryIsTheLeast) {
   Case c(chain(7), {1, 1, 1}, {1, 5, 1, 1, 2, 1, 3}, 6);
   for (const std::vector<std::string>& names : {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}}) {
     Request r = request(c, names);
+    r.patience = kNoHurry;
     std::optional<Bytes> named;
     for (const std::int64_t limit : {1, 10, 20}) {
       r.problem.memory_limit = Bytes(limit);
@@ -112,7 +115,9 @@ TEST(Search, TheLeastMemoryIsTheLeast) {
 TEST(Search, ALeastMemoryIsNamedWhereDevicesAreTooSmall) {
   Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
   c.cluster = testing_support::machine({1, 1}, {8_B, 16_B});
-  const Ranking none = search(request(c, {"dp"}));
+  Request r = request(c, {"dp"});
+  r.patience = kNoHurry;
+  const Ranking none = search(r);
   ASSERT_TRUE(none.least_memory && none.least_memory->minimal);
   c.cluster = testing_support::machine({1, 1}, {none.least_memory->limit, none.least_memory->limit});
   EXPECT_FALSE(search(request(c, {"dp"})).plans.empty());
