@@ -138,10 +138,12 @@ TEST(Genetic, RecomputesWhereOtherwiseNothingFits) {
 }
 
 TEST(Genetic, TheSeedDecides) {
-  DivisionCase setting(random_graph(80, 5, 40), {1, 6, 6});
+  // Too little effort for all seeds to meet in the best plan.
+  DivisionCase setting(random_graph(80, 5, 40), {1, 8, 8});
   config::Values options = defaults(genetic);
   options.set("stale_generations", std::int64_t{1});
-  options.set("population", std::int64_t{16});
+  options.set("population", std::int64_t{4});
+  options.set("islands", std::int64_t{1});
   plan::ClosedFormEvaluator evaluate(setting.problem);
   const auto plan = [&](std::uint64_t seed) {
     setting.problem.seed = seed;
