@@ -235,7 +235,7 @@ void OrderSearch::prove(const Task& task, const OrderCut& cut, plan::PlanReport&
     const auto next = edges.of(op);
     if (next.empty() || next[0] != op + 1) return;
   }
-  if (!report.objective_value || *report.objective_value < report.bound.value_or(0)) return;
+  if (!report.objective_value || *report.objective_value <= report.bound.value_or(0)) return;
   report.bound = report.objective_value;
   report.bound_source = "exact on a chain";
   report.optimality_gap = 0;

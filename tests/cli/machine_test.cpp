@@ -111,7 +111,7 @@ TEST(Machine, AnExistingPlanIsRefusedBeforeAnythingIsPrinted) {
 
 TEST(Machine, WhenNothingFitsTheDocumentIsPrintedAllTheSame) {  // REPORTS M02
   const Workplace place;
-  place.write("e.yaml", tiny("plan: {memory_limit: 1 KiB}\n"));
+  place.write("e.yaml", tiny("plan: {memory_limit: 1 KiB, micro_batches: 4}\n"));
   for (const char* command : {"plan", "simulate", "check"}) {
     const Outcome outcome = place.run({command, "e.yaml", "--ranks", "2", "--format", "json"});
     EXPECT_EQ(outcome.code, 3) << command;
