@@ -15,7 +15,8 @@ std::map<std::string, json> rows(const std::string& list, const std::string& onl
                                      MILLRACE_SOURCE_DIR "/experiments/paper/" + list});
   expect_done(place, outcome);
   std::map<std::string, json> rows;
-  for (const json& row : document(outcome).at("rows")) {
+  const json all = document(outcome);
+  for (const json& row : all.at("rows")) {
     EXPECT_EQ(row.at("status"), "done") << row.dump();
     rows[row.at("partitioner")] = row;
   }
