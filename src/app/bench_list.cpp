@@ -64,6 +64,8 @@ class List {
     const std::string workload = row.required("workload", config::Text{});
     const Field partitioners = row.field("partitioners");
     const std::map<std::string, double> published = read_published(row.field("published"));
+    std::optional<Seconds> published_cpu;
+    if (const Field time = row.field("published_cpu")) published_cpu = time.as(config::Duration{});
     Node experiment = Node::map();
     experiment.where = field.where();
     experiment.add("name", Node::quote(experiment_name(workload)));
@@ -77,7 +79,7 @@ class List {
     plan.add("partitioner", Node());
     for (const Field& partitioner : partitioners.items()) {
       plan.items.back() = *partitioner.node();
-      BenchCase one{workload, name_of(partitioner), experiment, {}, absent};
+      BenchCase one{workload, name_of(partitioner), experiment, {}, published_cpu, absent};
       const auto figure = published.find(one.partitioner);
       if (figure != published.end()) one.published = figure->second;
       cases_.push_back(std::move(one));

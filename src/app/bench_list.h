@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "config/node.h"
 
 namespace millrace::app {
@@ -16,9 +17,10 @@ namespace millrace::app {
 struct BenchCase {
   std::string workload;
   std::string partitioner;
-  config::Node experiment;          ///< a whole experiment, `plan.partitioner` set
-  std::optional<double> published;  ///< in the unit of the objective
-  std::string absent;               ///< the file that the workload needs and that is not there; empty: all is there
+  config::Node experiment;               ///< a whole experiment, `plan.partitioner` set
+  std::optional<double> published;       ///< in the unit of the objective
+  std::optional<Seconds> published_cpu;  ///< CPU time of the published planner
+  std::string absent;  ///< the file that the workload needs and that is not there; empty: all is there
 };
 
 /// Reads `bench: planner` with its `rows:`. Files of models are looked up in `workloads` first.
