@@ -59,7 +59,7 @@ PipelineModel CutSearch::model(Cutting& cutting, const DeviceDeal& deal, MemoryR
 
 bool CutSearch::small(const Sequence& sequence, const DeviceDeal& deal) const {
   return LabelDp::states(deal) <= kMostStates &&
-         LabelDp::stages(deal, sequence.places().count()) <= (getenv("SMALL") ? atof(getenv("SMALL")) : kSmallStages);
+         LabelDp::stages(deal, sequence.places().count()) <= kSmallStages;
 }
 
 std::size_t CutSearch::most_places(const Sequence& sequence) const {
@@ -118,7 +118,7 @@ OrderCut CutSearch::refine(Sequence& sequence, const DeviceDeal& deal, MemoryRul
   // Prices do not reach every number of devices: where these are few, each has a state of its own.
   const auto places = static_cast<std::size_t>(std::sqrt(kMostStages / LabelDp::stages(deal, 1)));
   const bool few = places < std::min(kFewPlaces, sequence.places().count());
-  if (getenv("NOLABEL") || few || LabelDp::states(deal) > kMostStates || late(deadline_)) return known;
+  if (few || LabelDp::states(deal) > kMostStates || late(deadline_)) return known;
   const auto found = label(sequence.cheapest(places), deal, rules, known.score, thinning_, kLabels);
   if (!found || found->cut.stages.empty() || found->score >= known.score) return known;
   known = *found;

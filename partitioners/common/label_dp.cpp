@@ -2,6 +2,7 @@
 #include "partitioners/common/label_dp.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace millrace::partitioners {
 
@@ -35,6 +36,9 @@ LabelDp::LabelDp(PipelineModel& model, plan::Objective objective, Limits limits)
     while (q > 0 && used[q - 1] == all[q - 1]) used[--q] = 0;
     if (q == 0) break;
     ++used[q - 1];
+  }
+  for (const Counts& counts : used_) {
+    left_.push_back(model.devices() - std::accumulate(counts.begin(), counts.end(), 0));
   }
   lists_.resize(used_.size() * (items_ + 1));
   labels_.emplace_back();
@@ -119,9 +123,8 @@ void LabelDp::stage(std::size_t state, std::size_t begin, std::size_t from, std:
     const std::int32_t depth = labels_[static_cast<std::size_t>(parent)].depth + 1;
     if (limits_.stages) {
       const int to_come = *limits_.stages - depth;
-      if (to_come < (begin > 0 ? 1 : 0) || static_cast<std::size_t>(to_come) > begin || (begin == 0 && to_come > 0)) {
-        continue;
-      }
+      const bool ends = begin == 0 ? to_come == 0 : to_come > 0;
+      if (!ends || static_cast<std::size_t>(to_come) > begin || to_come > left_[state]) continue;
     }
     const auto from_end = static_cast<std::int64_t>(depth);
     if (known_depth != from_end) {

@@ -71,6 +71,7 @@ class LabelDp {
   std::size_t items_;
   double steady_;             // m − 1
   std::vector<Counts> used_;  // by state
+  std::vector<int> left_;     // by state: devices, for the stages before
   std::vector<Label> labels_;
   std::vector<List> lists_;
   Score bound_{};
