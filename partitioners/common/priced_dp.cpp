@@ -4,14 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <cstdio>
 namespace millrace::partitioners {
-long g_passes = 0, g_items = 0;
-struct Rep {
-  ~Rep() {
-    if (getenv("COUNT")) fprintf(stderr, "passes %ld steps %ld\n", g_passes, g_items);
-  }
-} g_rep;
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -223,8 +216,6 @@ void PricedDp::reach(std::size_t end, const Bounds& bounds, const Prices& prices
 
 std::optional<PricedDp::Outcome> PricedDp::solve(const Bounds& bounds, const Prices& prices, std::int64_t stages) {
   stages_ = stages;
-  ++g_passes;
-  g_items += items_ * options_.size();
   value_[0] = 0;
   std::fill_n(used_.begin(), model_->deal().queues(), 0);
   for (std::size_t k = 0; k < options_.size(); ++k) {
