@@ -95,11 +95,11 @@ class Search {
     }
     for (const int stages : stage_counts) {
       if (late() && best_) break;
-      std::vector<Teams> teams;
-      for (const std::vector<int>& group : dealt) teams.push_back(make_teams(group, stages));
+      const std::vector<Teams> teams = teams_of(dealt, stages);
       consider(teams, 1);
       if (problem_.micro_batches > 1) consider(teams, problem_.micro_batches);
     }
+    if (!best_) consider_what_does_not_fit(dealt, stage_counts);
     if (!best_) return refuse(groups, plan::Refusal::memory_exceeded, "no cut fits, whatever the parts of the batch");
     if (late()) best_->report.stopped_by = "time";
     plans_.add(std::move(*best_));
@@ -133,6 +133,31 @@ class Search {
     return teams;
   }
 
+  std::vector<Teams> teams_of(const std::vector<std::vector<int>>& dealt, int stages) const {
+    std::vector<Teams> teams;
+    for (const std::vector<int>& group : dealt) teams.push_back(make_teams(group, stages));
+    return teams;
+  }
+
+  // Where nothing fits: the plan that needs least, which says how much that is.
+  void consider_what_does_not_fit(const std::vector<std::vector<int>>& dealt, const std::vector<int>& stage_counts) {
+    CapacityCutter cutter(problem_, order_, std::nullopt);
+    for (const int stages : stage_counts) {
+      std::optional<Plan> plan = make_plan(teams_of(dealt, stages), 1, cutter);
+      if (!plan) continue;
+      plan::Candidate candidate = judged(std::move(*plan));
+      if (!best_ || candidate.report.peak_memory_bytes < best_->report.peak_memory_bytes) best_ = std::move(candidate);
+    }
+  }
+
+  plan::Candidate judged(Plan plan) const {
+    plan::Candidate candidate{std::move(plan), {}};
+    candidate.report = evaluate_.evaluate(candidate.plan);
+    candidate.report.partitioner = "device_aware";
+    candidate.report.order = "topological";
+    return candidate;
+  }
+
   // Makes the plan, and again with more room where the evaluator finds it too large: a device may report more bytes
   // than are counted. `unit`: rows that a group's part is a multiple of.
   void consider(const std::vector<Teams>& teams, std::int64_t unit) {
@@ -142,10 +167,7 @@ class Search {
       CapacityCutter cutter(problem_, order_, margin);
       std::optional<Plan> plan = make_plan(teams, unit, cutter);
       if (!plan) return;
-      plan::Candidate candidate{std::move(*plan), {}};
-      candidate.report = evaluate_.evaluate(candidate.plan);
-      candidate.report.partitioner = "device_aware";
-      candidate.report.order = "topological";
+      plan::Candidate candidate = judged(std::move(*plan));
       const bool fits = candidate.report.feasible;
       if (!fits) margin += excess(candidate.report);
       if (!best_ || plan::better(problem_.objective, candidate, *best_)) best_ = std::move(candidate);

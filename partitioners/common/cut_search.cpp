@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "partitioners/common/even_cut.h"
 #include "partitioners/common/label_dp.h"
 #include "partitioners/common/priced_search.h"
 
@@ -58,8 +59,7 @@ PipelineModel CutSearch::model(Cutting& cutting, const DeviceDeal& deal, MemoryR
 }
 
 bool CutSearch::small(const Sequence& sequence, const DeviceDeal& deal) const {
-  return LabelDp::states(deal) <= kMostStates &&
-         LabelDp::stages(deal, sequence.places().count()) <= kSmallStages;
+  return LabelDp::states(deal) <= kMostStates && LabelDp::stages(deal, sequence.places().count()) <= kSmallStages;
 }
 
 std::size_t CutSearch::most_places(const Sequence& sequence) const {
@@ -113,6 +113,19 @@ std::optional<OrderCut> CutSearch::estimate(Sequence& sequence, const DeviceDeal
 }
 
 OrderCut CutSearch::refine(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known) {
+  known = improved(sequence, deal, rules, std::move(known));
+  // Among few of the places there is no tie to speak of, and fuller devices would count against memory efficiency.
+  const bool all_places = known.points.size() > sequence.places().count();
+  if (!all_places || late(deadline_) || problem_->objective == plan::Objective::memory_efficiency) return known;
+  const std::unique_ptr<Cutting> cutting = sequence.at(known.points);
+  PipelineModel on = model(*cutting, deal, rules);
+  PipelineCut cut = in_items(known.cut, known.points);
+  even_out(on, problem_->objective, cut);
+  const Score value = score(problem_->objective, cut.figures, on);
+  return in_positions(std::move(cut), known.points, value, known.exact);
+}
+
+OrderCut CutSearch::improved(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known) {
   if (known.exact || late(deadline_)) return known;
   finer(sequence, deal, rules, known);
   // Prices do not reach every number of devices: where these are few, each has a state of its own.

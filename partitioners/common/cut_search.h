@@ -31,7 +31,8 @@ class CutSearch {
   /// nothing fits, or the deadline passed.
   std::optional<OrderCut> estimate(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, bool rough = false);
 
-  /// A better one where there is; `known` was found for the same sequence, deal and rules.
+  /// A better one where there is, or one as good of more even stages (the tie-break of plan::better()); `known` was
+  /// found for the same sequence, deal and rules.
   OrderCut refine(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known);
 
  private:
@@ -41,6 +42,7 @@ class CutSearch {
   std::size_t most_places(const Sequence& sequence) const;
   std::optional<OrderCut> label(Cutting& cutting, const DeviceDeal& deal, MemoryRules rules, Score bound, double slack,
                                 std::size_t width);
+  OrderCut improved(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known);
   void finer(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut& known);
 
   const plan::Problem* problem_;

@@ -19,16 +19,16 @@ constexpr double kCountedOps = 2e7;  // operators that are looked at to count me
 
 }  // namespace
 
-CapacityCutter::CapacityCutter(const plan::Problem& problem, const Order& order, std::int64_t margin)
+CapacityCutter::CapacityCutter(const plan::Problem& problem, const Order& order, std::optional<std::int64_t> margin)
     : problem_(problem),
       order_(order),
-      margin_(margin),
+      margin_(margin.value_or(0)),
       bytes_(*problem.graph, problem.sizes),
       same_device_(plan::first_alike(*problem.cluster)),
       crossing_bytes_(order.size() + 1, 0.0),
       crossing_tensors_(order.size() + 1, 0.0) {
   for (int device = 0; device < problem.cluster->size(); ++device) {
-    limited_ = limited_ || problem.memory_of(device).has_value();
+    limited_ = limited_ || (margin && problem.memory_of(device).has_value());
   }
   const Graph& graph = *problem.graph;
   std::vector<std::size_t> position(order.size());

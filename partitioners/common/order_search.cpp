@@ -91,6 +91,10 @@ plan::PlanSet OrderSearch::run() {
     }
     choose(shape, own);
   }
+  // Whatever was found first: what was left out might have been better.
+  for (plan::Candidate& candidate : plans_.candidates()) {
+    if (late()) candidate.report.stopped_by = "time";
+  }
   return std::move(plans_);
 }
 
@@ -218,7 +222,6 @@ plan::Candidate OrderSearch::judged(const Task& task, const OrderCut& cut) {
   candidate.report = evaluate_->evaluate(candidate.plan);
   candidate.report.partitioner = settings_.partitioner;
   candidate.report.order = task.sequence->name();
-  if (late()) candidate.report.stopped_by = "time";
   return candidate;
 }
 

@@ -134,6 +134,12 @@ std::optional<Bound> proven_bound(const Problem& problem, Judge judge) {
   }
 }
 
+double bound_at(Objective objective, double value, double bound) {
+  constexpr double kRounding = 1e-9;
+  const bool passed = objective == Objective::memory_efficiency ? value > bound : value < bound;
+  return passed && std::abs(value - bound) <= kRounding * std::abs(bound) ? value : bound;
+}
+
 std::optional<double> optimality_gap(Objective objective, double value, double bound) {
   const double over = objective == Objective::memory_efficiency ? bound - value : value - bound;
   const double base = objective == Objective::memory_efficiency ? value : bound;

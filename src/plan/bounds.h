@@ -44,6 +44,10 @@ struct Bound {
 /// O(operators × kinds of devices + devices²): tens of milliseconds at 100,000 operators and 1,024 devices.
 std::optional<Bound> proven_bound(const Problem& problem, Judge judge = Judge::closed_form);
 
+/// The bound of a plan of that value: where the value passes it by rounding alone, as sums in another order do, the
+/// value.
+double bound_at(Objective objective, double value, double bound);
+
 /// How far `value` is from `bound`, as a fraction of the bound: (value − bound) / bound; for memory_efficiency, where
 /// more is better, bound / value − 1. None where the quotient does not exist; 0 where both are 0.
 std::optional<double> optimality_gap(Objective objective, double value, double bound);

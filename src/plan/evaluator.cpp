@@ -215,7 +215,8 @@ class Evaluation {
     report_.bound = bound_->value;
     report_.bound_source = bound_->source;
     if (report_.objective_value) {
-      report_.optimality_gap = optimality_gap(problem_.objective, *report_.objective_value, bound_->value);
+      report_.bound = bound_at(problem_.objective, *report_.objective_value, bound_->value);
+      report_.optimality_gap = optimality_gap(problem_.objective, *report_.objective_value, *report_.bound);
     }
   }
 

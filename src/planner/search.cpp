@@ -137,11 +137,12 @@ class Search {
     for (plan::Candidate& candidate : found_) {
       plan::PlanReport& report = candidate.report;
       if (!report.objective_value || !report.bound || !tighter(bound, *report.bound)) continue;
-      const auto gap = plan::optimality_gap(objective, *report.objective_value, bound);
-      if (!gap || *gap < -kRounding) continue;
-      report.bound = bound;
+      const double own = plan::bound_at(objective, *report.objective_value, bound);
+      const auto gap = plan::optimality_gap(objective, *report.objective_value, own);
+      if (!gap || *gap < 0) continue;
+      report.bound = own;
       report.bound_source = source;
-      report.optimality_gap = std::max(0.0, *gap);
+      report.optimality_gap = gap;
     }
   }
 
@@ -158,8 +159,6 @@ class Search {
     }
     ranking_.plans = std::move(kept);
   }
-
-  static constexpr double kRounding = 1e-9;
 
   const Request& request_;
   const MakeEvaluator& make_evaluator_;

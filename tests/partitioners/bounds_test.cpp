@@ -1,6 +1,7 @@
 // Bounds of every objective: no plan of brute force or of any partitioner beats them, and where they are met.
 #include "plan/bounds.h"
 
+#include <cmath>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -150,6 +151,15 @@ TEST(Bounds, TwoDevicesMustExchangeATensorOrSumAllParameters) {
   EXPECT_EQ(bound(c.problem, plan::Objective::communication).value, 2 * 5 * 8);
   c.problem.batch = 80;
   EXPECT_EQ(bound(c.problem, plan::Objective::communication).value, 240);
+}
+
+TEST(Bounds, OfRoundingIsTheValue) {
+  const double next = std::nextafter(10.0, 11.0), below = std::nextafter(10.0, 9.0);
+  EXPECT_EQ(plan::bound_at(plan::Objective::throughput, 10, next), 10);
+  EXPECT_EQ(plan::bound_at(plan::Objective::throughput, 10, below), below);
+  EXPECT_EQ(plan::bound_at(plan::Objective::throughput, 10, 11), 11);  // a fault that must show
+  EXPECT_EQ(plan::bound_at(plan::Objective::memory_efficiency, 10, below), 10);
+  EXPECT_EQ(plan::bound_at(plan::Objective::memory_efficiency, 10, next), next);
 }
 
 TEST(Bounds, GapsAreFractionsOfTheBoundEitherWay) {

@@ -2,7 +2,9 @@
 #include "partitioners/dp.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -181,6 +183,32 @@ TEST(Dp, RecomputeIsBalancedAndGainsNothingOnALastStageThatKeepsOneMicroBatch) {
   EXPECT_FALSE(best(c.problem).plan.pipelines[0].stages[1].recompute.empty());
 }
 
+// REPORTS P02, P03: of plans that take as long, the one with the most even stages; the first of them are short.
+TEST(Dp, EqualOperatorsAreCutEvenly) {
+  const auto sizes = [](int operators, int stages, plan::Objective objective) {
+    CostCase c(cost_chain(std::vector<double>(static_cast<std::size_t>(operators), 1.0)),
+               {.speeds = std::vector<double>(static_cast<std::size_t>(stages), 1.0)}, 8, 8);
+    c.problem.pipelines = 1;
+    c.problem.stages = stages;
+    c.problem.objective = objective;
+    std::vector<std::size_t> all;
+    const Plan plan = best(c.problem).plan;
+    for (const Stage& stage : plan.pipelines[0].stages) all.push_back(stage.ops.size());
+    return all;
+  };
+  for (const Objective objective : {Objective::throughput, Objective::bottleneck}) {
+    EXPECT_THAT(sizes(38, 8, objective), testing::ElementsAre(4, 4, 5, 5, 5, 5, 5, 5));
+    EXPECT_THAT(sizes(10, 3, objective), testing::ElementsAre(3, 3, 4));
+    for (int operators = 1; operators <= 24; ++operators) {
+      for (int stages = 1; stages <= operators; ++stages) {
+        const std::vector<std::size_t> all = sizes(operators, stages, objective);
+        const auto [least, most] = std::minmax_element(all.begin(), all.end());
+        EXPECT_LE(*most - *least, 1U) << operators << " in " << stages;
+      }
+    }
+  }
+}
+
 TEST(Dp, WeightsThatUsersGive) {  // REPORTS P06
   CostCase c(cost_chain({0, 2, 0, 1, 1, 1, 1, 0, 0, 2, 0}), {.speeds = {1, 1, 1, 1}}, 1, 1);
   c.problem.pipelines = 1;
@@ -298,6 +326,30 @@ TEST(Dp, ALargeChainComesNearItsBound) {
   c.problem.pipelines = 1;
   c.problem.stages = 16;
   EXPECT_LE(*best(c.problem).report.optimality_gap, 0.06);
+}
+
+// Sleeps until the search is late, except in the first call.
+class LateEvaluator : public plan::Evaluator {
+ public:
+  explicit LateEvaluator(const plan::Problem& problem) : closed_form_(problem) {}
+  plan::PlanReport evaluate(const Plan& plan) override {
+    if (++calls_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    return closed_form_.evaluate(plan);
+  }
+
+ private:
+  plan::ClosedFormEvaluator closed_form_;
+  int calls_ = 0;
+};
+
+TEST(Dp, WhatWasFoundBeforeTheTimeWasUpSaysSoToo) {
+  CostCase c(cost_chain({1, 1, 1, 1, 1, 1}), {.speeds = {1, 1}}, 2, 1);
+  config::Values options = config::defaults(dp_options());
+  options.set("time_limit", Seconds(0.3));
+  LateEvaluator evaluate(c.problem);
+  const plan::PlanSet set = dp(c.problem, options, evaluate);
+  ASSERT_FALSE(set.candidates().empty());
+  for (const plan::Candidate& candidate : set.candidates()) EXPECT_EQ(candidate.report.stopped_by, "time");
 }
 
 TEST(Dp, AnExpiredTimeLimitIsSaid) {

@@ -1,8 +1,14 @@
 // The exact partitioner against all plans of its class on every small graph, its certificate, its limits.
 #include "partitioners/exact.h"
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+
 #include <gmock/gmock.h>
 
+#include "plan/bounds.h"
 #include "plan/validate.h"
 #include "tests/partitioners/tiny_problems.h"
 #include "tests/plan/table_cost.h"
@@ -77,6 +83,131 @@ TEST(Exact, EqualsBruteForceWhereLinksDiffer) {
       }
     }
   }
+}
+
+TEST(Exact, RefusalsNameTheirReason) {
+  TinyCase c(dag(4, 9, 1), TinyCase::machine(std::vector<cluster::Device>(2), 2, true), 1, 1);
+  c.problem.memory_limit.reset();
+  c.problem.pipelines = 1;
+  c.problem.stages.reset();
+  c.problem.micro_batches = 2;
+  c.problem.batch = 8;
+  const auto refusal = [&](const std::function<void(plan::Problem&)>& change) {
+    plan::Problem problem = c.problem;
+    change(problem);
+    const plan::PlanSet plans = run(problem);
+    return plans.feasible() || plans.refusals().empty() ? std::string() : plans.refusals()[0].detail;
+  };
+  EXPECT_EQ(refusal([](plan::Problem&) {}), "");
+  EXPECT_EQ(refusal([](plan::Problem& problem) { problem.objective = plan::Objective::memory_efficiency; }),
+            "no exact search for objective memory_efficiency");
+  EXPECT_EQ(refusal([](plan::Problem& problem) { problem.recompute = plan::Recompute::all; }),
+            "plans without recomputation only");
+  EXPECT_EQ(refusal([](plan::Problem& problem) { problem.stages = 3; }), "3 stages on 2 devices of a pipeline");
+  EXPECT_EQ(refusal([](plan::Problem& problem) { problem.memory_limit = Bytes(1); }),
+            "proven: no plan of equal pipelines fits");
+}
+
+// What the certificate covers, in words: all of the class, or what of the problem lies outside.
+TEST(Exact, TheSourceOfTheBoundSaysWhatIsProven) {
+  const auto source = [](const std::vector<double>& speeds, plan::Recompute recompute) {
+    std::vector<cluster::Device> devices(speeds.size());
+    for (std::size_t d = 0; d < speeds.size(); ++d) devices[d].speed = speeds[d];
+    TinyCase c(dag(5, 300, 1), TinyCase::machine(std::move(devices), static_cast<int>(speeds.size()), true), 1, 1);
+    c.problem.memory_limit.reset();
+    c.problem.stages.reset();
+    c.problem.recompute = recompute;
+    const plan::PlanReport report = run(c.problem).best(c.problem.objective).report;
+    EXPECT_EQ(report.stopped_by, "complete");
+    EXPECT_EQ(report.optimality_gap, 0.0);
+    return report.bound_source;
+  };
+  EXPECT_EQ(source({1, 1, 1}, plan::Recompute::none), "exact optimum");
+  EXPECT_EQ(source({1, 0.5, 1}, plan::Recompute::none), "exact optimum in the cluster's order of devices");
+  EXPECT_EQ(source({1, 1}, plan::Recompute::automatic), "exact optimum without recomputation");
+  EXPECT_EQ(source({1, 0.5}, plan::Recompute::automatic),
+            "exact optimum in the cluster's order of devices without recomputation");
+}
+
+// Takes until the deadline of the search has passed, whatever it is asked.
+class SlowEvaluator : public plan::Evaluator {
+ public:
+  SlowEvaluator(const plan::Problem& problem, std::chrono::steady_clock::time_point until)
+      : closed_form_(problem), until_(until) {}
+  plan::PlanReport evaluate(const Plan& plan) override {
+    std::this_thread::sleep_until(until_);
+    return closed_form_.evaluate(plan);
+  }
+
+ private:
+  plan::ClosedFormEvaluator closed_form_;
+  std::chrono::steady_clock::time_point until_;
+};
+
+TEST(Exact, AtTheTimeLimitTheBestPlanSoFarHasNoMoreThanTheBoundOfAllPlans) {
+  Case c(chain(6), {1, 1}, {3, 1, 4, 1, 5, 9}, 4, 4, 0.1);
+  c.problem.pipelines = 1;
+  c.problem.stages = 2;
+  config::Values options = config::defaults(exact_options());
+  options.set("time_limit", Seconds(0.3));
+  SlowEvaluator evaluate(c.problem, std::chrono::steady_clock::now() + std::chrono::milliseconds(350));
+  const plan::PlanSet plans = exact(c.problem, options, evaluate);
+  ASSERT_EQ(plans.candidates().size(), 1U);
+  const plan::PlanReport& report = plans.candidates()[0].report;
+  EXPECT_EQ(report.stopped_by, "time");
+  const auto known = plan::proven_bound(c.problem);
+  EXPECT_EQ(report.bound, known->value);
+  EXPECT_EQ(report.bound_source, known->source);
+  EXPECT_THAT(plan::validate(plans.candidates()[0].plan, c.graph, {2, c.problem.batch}), testing::IsEmpty());
+}
+
+// linear0 … of one shape; those named share the weights of the first of them.
+Graph tied_chain(const std::vector<int>& tied, int size) {
+  GraphBuilder builder("tied");
+  TensorId x = builder.input("x", {Dims{8}});
+  for (int i = 0; i < size; ++i) {
+    OpSpec op{.name = fmt::format("linear{}", i), .kind = "linear", .inputs = {x}};
+    op.attributes = {{"out_features", std::int64_t{8}}, {"bias", false}};
+    if (i != tied.front() && std::find(tied.begin(), tied.end(), i) != tied.end()) {
+      op.shared_parameters = {builder.find_tensor(fmt::format("linear{}.weight", tied.front()))};
+    }
+    x = builder.add(std::move(op));
+  }
+  return builder.build();
+}
+
+// The search leaves the sum over the stages that share a parameter out: its value bounds every plan, and is certified
+// as the optimum where the owners are in one stage.
+TEST(Exact, OfTiedWeightsTheBoundHoldsWhetherTheyAreCutOrNot) {
+  int together = 0, cut = 0;
+  for (std::uint64_t number = 0; number < 40; ++number) {
+    const std::vector<int> tied = number % 2 == 0 ? std::vector{0, 4} : std::vector{1, 2};
+    const auto links = static_cast<int>(number / 2 % 2);  // one node or two
+    std::vector<cluster::Device> devices(3);
+    for (cluster::Device& device : devices) {
+      device.flops["fp32"] = FlopsPerSecond(1000);
+      device.bandwidth = BytesPerSecond(1e6);
+    }
+    TinyCase c(tied_chain(tied, 5), TinyCase::machine(std::move(devices), 3 - links, number / 4 % 2 == 0), 61, number);
+    const BestOfAll all = testing_support::try_all(c.problem);
+    if (!all.any) continue;
+    const plan::Candidate best = run(c.problem).best(c.problem.objective);
+    ASSERT_TRUE(best.report.feasible);
+    EXPECT_LE(*best.report.bound, all.iteration_s * (1 + 1e-9)) << number;
+    EXPECT_GE(best.report.iteration_time_s, all.iteration_s * (1 - 1e-9)) << number;
+    const auto& stages = best.plan.pipelines[0].stages;
+    const bool one_stage = std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+      return std::all_of(tied.begin(), tied.end(),
+                         [&](OpId op) { return std::find(stage.ops.begin(), stage.ops.end(), op) != stage.ops.end(); });
+    });
+    ++(one_stage ? together : cut);
+    if (!one_stage) continue;
+    EXPECT_NEAR(best.report.iteration_time_s, all.iteration_s, 1e-9 * all.iteration_s) << number;
+    EXPECT_EQ(best.report.optimality_gap, 0.0) << number;
+    EXPECT_THAT(best.report.bound_source, testing::StartsWith("exact optimum")) << number;
+  }
+  EXPECT_GT(together, 5);
+  EXPECT_GT(cut, 5);
 }
 
 TEST(Exact, ARefusalSaysHowManyIdealsAreTooMany) {

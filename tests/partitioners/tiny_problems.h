@@ -128,7 +128,8 @@ inline BestOfAll try_all(const plan::Problem& problem) {
   std::vector<unsigned> needs(static_cast<std::size_t>(graph.size()), 0);
   for (OpId op = 0; op < graph.size(); ++op) {
     for (const TensorId input : graph.op(op).inputs) {
-      needs[static_cast<std::size_t>(op)] |= 1U << graph.tensor(input).producer;
+      const OpId producer = graph.tensor(input).producer;
+      if (producer >= 0) needs[static_cast<std::size_t>(op)] |= 1U << producer;
     }
   }
   const unsigned whole = (1U << graph.size()) - 1;

@@ -93,7 +93,8 @@ TEST(Search, AnInfeasibleLimitNamesTheLeastThatFits) {
 // REPORTS M02: whatever the limit that was too small, the one that is named is enough, and one byte less is not.
 TEST(Search, TheLeastMemoryIsTheLeast) {
   Case c(chain(7), {1, 1, 1}, {1, 5, 1, 1, 2, 1, 3}, 6);
-  for (const std::vector<std::string>& names : {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}}) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}, {"device_aware"}}) {
     Request r = request(c, names);
     r.patience = kNoHurry;
     std::optional<Bytes> named;

@@ -11,15 +11,22 @@ namespace millrace::partitioners {
 namespace {
 
 std::size_t hash_of(const DappleLabel& label) {
-  std::size_t hash = static_cast<std::size_t>(label.devices);
+  std::size_t hash = 0;
   const auto mix = [&](int value) {
     hash = (hash ^ static_cast<std::size_t>(value + 2)) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 31;
   };
+  mix(label.devices);
   for (const int left : label.left) mix(left);
   for (const int server : label.placement.server_of) mix(server);
   mix(label.placement.spans ? 1 : 0);
   return hash;
+}
+
+// What follows one can follow the other, at the same cost. Places of one hash may differ.
+bool same_place(const DappleLabel& a, const DappleLabel& b) {
+  return a.devices == b.devices && a.left == b.left && a.placement.server_of == b.placement.server_of &&
+         a.placement.spans == b.placement.spans;
 }
 
 }  // namespace
@@ -62,6 +69,7 @@ double DappleLabels::least_latency(const DappleLabel& label) const {
 }
 
 bool DappleLabels::dominates(const DappleLabel& a, const DappleLabel& b) const {
+  if (!same_place(a, b)) return false;
   if (a.block > b.block || a.transfers > b.transfers || a.stages < b.stages) return false;
   if (question_.stages && a.stages != b.stages) return false;
   if (devices_ > question_.micro_batches && (a.block != b.block || a.stages != b.stages)) return false;

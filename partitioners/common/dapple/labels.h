@@ -61,7 +61,7 @@ class DappleLabels {
   std::chrono::steady_clock::time_point deadline_;
   int devices_;  // of a pipeline
   std::vector<DappleLabel> labels_;
-  /// Labels that end at one prefix with the same devices left and the same last servers.
+  /// Labels that end at one prefix, by a hash of the devices left and of the last servers.
   std::vector<std::unordered_map<std::size_t, std::vector<int>>> at_;
   double best_ = 0;
   int best_label_ = -1;

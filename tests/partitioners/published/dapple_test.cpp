@@ -1,4 +1,6 @@
 // DAPPLE's formula against numbers by hand, and its search against every plan and placement of small graphs.
+#include <numeric>
+
 #include <gmock/gmock.h>
 
 #include "partitioners/common/dapple/search.h"
@@ -148,6 +150,86 @@ TEST(DappleSearch, IsAsGoodAsTheBestOfAllPlans) {
     EXPECT_LE(plan::bound_dapple(c.problem), best * (1 + 1e-12)) << seed;
     EXPECT_TRUE(plan::validate(to_plan(found), c.graph, {4, c.problem.batch}).empty()) << seed;
     EXPECT_NEAR(plan::judge(to_plan(found), c.problem).value, found.value, 1e-12 * best) << seed;
+  }
+}
+
+// One pipeline on one server, where it is the same which devices a stage has: every division and number of replicas.
+double best_on_one_server(const PublishedCase& c) {
+  double best = INFINITY;
+  const int devices = c.cluster.size();
+  each_division(c.graph, devices, [&](const std::vector<int>& stage_of, int stages) {
+    if (c.problem.stages && *c.problem.stages != stages) return;
+    std::vector<std::vector<OpId>> ops(static_cast<std::size_t>(stages));
+    for (std::size_t op = 0; op < stage_of.size(); ++op) {
+      ops[static_cast<std::size_t>(stage_of[op])].push_back(static_cast<OpId>(op));
+    }
+    each_composition(devices, stages, [&](const std::vector<int>& replicas) {
+      std::vector<std::vector<int>> dealt;
+      int device = 0;
+      for (const int count : replicas) {
+        std::vector<int>& own = dealt.emplace_back(static_cast<std::size_t>(count));
+        std::iota(own.begin(), own.end(), device);
+        device += count;
+      }
+      best = std::min(best, plan::judge(make(ops, {dealt}, c.problem.batch), c.problem).value);
+    });
+  });
+  return best;
+}
+
+struct OneServer : PublishedCase {
+  OneServer(std::vector<Layer> layers, int devices, std::int64_t micro_batches, std::optional<int> stages = {})
+      : PublishedCase(profile(in_a_row(std::move(layers))), equal_nodes(1, devices, 1), kDapple, micro_batches) {
+    problem.micro_batch_size = 1;
+    problem.pipelines = 1;
+    problem.stages = stages;
+  }
+  static std::vector<Layer> in_a_row(std::vector<Layer> layers) {
+    for (std::size_t i = 1; i < layers.size(); ++i) layers[i].reads = {static_cast<int>(i) - 1};
+    return layers;
+  }
+};
+
+// A stage further back hides more of its reduction: of two starts of one block the one with more stages can be the
+// better, so that one with fewer must not drop it.
+TEST(DappleSearch, AStartWithMoreStagesIsKept) {
+  const OneServer c({{1, 0, 0, {}}, {1, 0, 0, {}}, {2, 40 * kGB, 0, {}}}, 4, 4);
+  // Two first stages of 1 s and the last on two devices: block 1, fill 4/4, reduction 2·(1/2)·40/3… behind two blocks.
+  const double best = best_on_one_server(c);
+  const DapplePlan found = dapple_search(c.problem, kNoDeadline);
+  EXPECT_NEAR(found.value, best, 1e-12 * best);
+  EXPECT_EQ(found.stages.size(), 3U);
+}
+
+// With three stages asked for, a start with two leaves only one for the rest, whose reduction is then dear.
+TEST(DappleSearch, AStartThatLeavesMoreStagesIsKept) {
+  const OneServer c({{1, kGB, 0, {}}, {1, 0, 0, {}}, {1, 40 * kGB, 0, {}}, {1, 40 * kGB, 0, {}}}, 4, 4, 3);
+  const double best = best_on_one_server(c);
+  const DapplePlan found = dapple_search(c.problem, kNoDeadline);
+  EXPECT_NEAR(found.value, best, 1e-12 * best);
+  EXPECT_THAT(found.stages,
+              testing::ElementsAre(testing::ElementsAre(0, 1), testing::ElementsAre(2), testing::ElementsAre(3)));
+}
+
+// Devices taken and devices left are told apart whatever their sum: no plan of chains on one server is lost.
+TEST(DappleSearch, OnOneServerOfAnySizeIsAsGoodAsTheBestOfAllPlans) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Random random(seed, "chain on one server");
+    std::vector<Layer> layers(3 + seed % 4);
+    for (std::uint64_t i = 0; i < layers.size(); ++i) {
+      const auto draw = [&](std::uint64_t bound, std::uint64_t what) {
+        return static_cast<std::int64_t>(random.below(bound, 10 * i + what));
+      };
+      layers[i].seconds = static_cast<double>(1 + draw(4, 0));
+      layers[i].parameter_bytes = draw(3, 1) == 0 ? 0 : draw(10, 2) * 5 * kGB;
+      layers[i].output_bytes = draw(2, 3) == 0 ? 0 : draw(3, 4) * kGB / 4;
+    }
+    const auto stages = seed % 3 == 0 ? std::optional(2 + static_cast<int>(seed / 12 % 2)) : std::nullopt;
+    const OneServer c(std::move(layers), 3 + static_cast<int>(seed / 4 % 3), std::int64_t{1} << seed / 12 % 4, stages);
+    const double best = best_on_one_server(c);
+    const DapplePlan found = dapple_search(c.problem, kNoDeadline);
+    EXPECT_NEAR(found.value, best, 1e-12 * best) << seed;
+    EXPECT_LE(found.bound, best * (1 + 1e-12)) << seed;
   }
 }
 
