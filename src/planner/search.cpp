@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,9 @@ class Search {
       }
     }
     keep_best(request_.top);
+    for (plan::Candidate& candidate : ranking_.plans) {
+      if (late_.contains(candidate.report.partitioner)) candidate.report.stopped_by = "time";
+    }
     if (!ranking_.plans.empty()) ranking_.least_memory.reset();
     return std::move(ranking_);
   }
@@ -86,6 +90,7 @@ class Search {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (plan::Candidate& candidate : plans.candidates()) {
       candidate.report.planning_time_s = seconds;
+      if (candidate.report.stopped_by == "time") late_.insert(partitioner);
       if (candidate.report.feasible) {
         found_.push_back(std::move(candidate));
       } else {
@@ -93,6 +98,7 @@ class Search {
       }
     }
     for (plan::Refused& refused : plans.refusals()) {
+      if (refused.reason == plan::Refusal::time_limit) late_.insert(partitioner);
       refused.partitioner = partitioner;
       refused.schedule = problem.schedule;
       refused.micro_batches = problem.micro_batches;
@@ -165,6 +171,7 @@ class Search {
   std::vector<plan::Candidate> found_;  // in the cell at hand
   std::size_t cells_left_ = 0;          // with that one
   std::vector<Seconds> used_;           // by each partitioner
+  std::set<std::string> late_;          // that the time limit ended in some cell: better plans may be left out
   Ranking ranking_;
 };
 

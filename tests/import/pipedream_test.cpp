@@ -1,6 +1,7 @@
 // PipeDream profiles: times, lists of activations, order and the profiled batch, against values by hand.
 #include "import/pipedream.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "import/import.h"
@@ -48,6 +49,24 @@ TEST(PipeDream, TheProfiledBatchIsGivenOrNamedOrOne) {
   const Imported imported = load_text(text, "x-pbs-64.txt", {.profile_batch = 6});
   EXPECT_EQ(imported.batch, 1);
   EXPECT_EQ(profile_of(imported.graph).profile_batch, 6);
+}
+
+// REPORTS P13: 2^40 paths through 40 joins.
+TEST(PipeDream, JoinsDoNotMultiplyPaths) {
+  std::string nodes, edges;
+  for (int i = 1; i <= 81; ++i) {
+    nodes += fmt::format(
+        "node{} -- Op() -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=8.000, "
+        "parameter_size=4.000\n",
+        i);
+  }
+  for (int i = 1; i < 81; i += 2) {
+    edges += fmt::format("\tnode{0} -- node{1}\n\tnode{0} -- node{2}\n\tnode{1} -- node{2}\n", i, i + 1, i + 2);
+  }
+  const Graph graph = read_pipedream(nodes + edges, "graph.txt");
+  EXPECT_EQ(graph.size(), 81);
+  EXPECT_EQ(graph.op(80).name, "node81");
+  EXPECT_EQ(graph.op(80).inputs.size(), 2U);
 }
 
 TEST(PipeDream, SplitProfilesAndForeignLineEndsAreRead) {

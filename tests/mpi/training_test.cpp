@@ -134,7 +134,7 @@ TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
   }
 }
 
-TEST(Training, StageWithoutParametersTakesPart) {
+TEST(Training, StageWithoutParametersTakesPart) {  // REPORTS P07
   const Graph graph = small_network("lenet");
   const SmallSource source(graph, 90, 10);
   RunSettings s = twelve_iterations();

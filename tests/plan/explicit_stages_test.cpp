@@ -25,7 +25,7 @@ std::string refusal(const std::vector<std::vector<std::string>>& stages) {
   return "not refused";
 }
 
-TEST(ExplicitStages, AreTakenAsTheyAreInEveryNumberOfPipelines) {
+TEST(ExplicitStages, AreTakenAsTheyAreInEveryNumberOfPipelines) {  // REPORTS P06
   Case c(chain(4), {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1}, 12);
   ClosedFormEvaluator evaluate(c.problem);
   const PlanSet plans = explicit_stages(c.problem, {{"n0"}, {"n1 .. n3"}}, evaluate);

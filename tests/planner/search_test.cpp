@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "partitioners/registry.h"
+#include "plan/assignment.h"
 #include "planner/tables.h"
 #include "tests/plan/table_cost.h"
 
@@ -177,6 +178,31 @@ TEST(Search, ATimeLimitIsForAllCallsTogether) {
     EXPECT_GT(time_limits[i], time_limits[i - 1]);
     EXPECT_LE(time_limits[i], 600.0 / static_cast<double>(4 - i));
   }
+}
+
+plan::PlanSet late_with_four(const plan::Problem& problem, const config::Values&, plan::Evaluator& evaluate) {
+  plan::PlanSet plans;
+  if (problem.micro_batches == 4) {
+    plans.refuse(1, 0, plan::Refusal::time_limit, "");
+    return plans;
+  }
+  const std::vector<plan::StageCut> cuts{{{0, 1}, 1}, {{2, 3}, 1}};
+  plan::Candidate candidate{plan::assign(problem, 1, cuts), {}};
+  candidate.report = evaluate.evaluate(candidate.plan);
+  candidate.report.partitioner = "late_with_four";
+  plans.add(std::move(candidate));
+  return plans;
+}
+
+// REPORTS P13: the best plan so far is called that, also where its own number of micro-batches was searched to the end.
+TEST(Search, ATimeLimitIsSaidOfAllPlansOfAPartitioner) {
+  partitioners::add({"late_with_four", "for this test", {}, 0, late_with_four});
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {"late_with_four"});
+  r.micro_batches = {2};
+  EXPECT_EQ(search(r).plans.at(0).report.stopped_by, "complete");
+  r.micro_batches = {2, 4};
+  EXPECT_EQ(search(r).plans.at(0).report.stopped_by, "time");
 }
 
 TEST(Search, LargeProblemsTryFewMicroBatchCounts) {

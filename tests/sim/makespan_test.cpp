@@ -37,6 +37,7 @@ Simulation run(const Pipe& pipe) {
 TEST(Makespan, OfMethodsSection2) {
   // (m + p − 1)(tF + tB) for both schedules.
   for (const std::string schedule : {"gpipe", "1f1b"}) {
+    // REPORTS P19
     EXPECT_EQ(run({.stages = 4, .micro_batches = 8, .schedule = schedule}).iteration_time, 33_s) << schedule;
     EXPECT_EQ(run({.stages = 8, .micro_batches = 16, .schedule = schedule}).iteration_time, 69_s) << schedule;
     EXPECT_EQ(run({.stages = 8, .micro_batches = 32, .schedule = schedule}).iteration_time, 117_s) << schedule;
