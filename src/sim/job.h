@@ -29,7 +29,8 @@ struct Step {
   std::int16_t slot = 0;    ///< in Rank::edges (send, receive) or Rank::groups (collectives)
   std::int32_t index = 0;   ///< messages of an edge count from 0 in the order of their receives; started collectives of
                             ///< a group count from 0 in the order in which every member starts them
-  double seconds = 0;       ///< compute: at slowness 1; collective, start_collective: alone on its links
+  double seconds = 0;       ///< compute: at slowness 1; collective, start_collective: alone on its links; send: added
+                            ///< to what the edge asks for its bytes
   std::int64_t bytes = 0;   ///< send: of the message
   std::int64_t memory = 0;  ///< change of the bytes in use: a rise when the step starts, a fall when it ends
   std::int32_t label = -1;  ///< for whoever reads the rows; the simulator does not look at it
@@ -43,7 +44,7 @@ struct PortUse {
   double load = 1;  ///< of all equal flows that are folded into this one
 };
 
-/// The way of messages from one rank to another: a message takes latency + bytes · seconds_per_byte.
+/// The way of messages from one rank to another: a message takes latency + Step::seconds + bytes · seconds_per_byte.
 struct Edge {
   std::int32_t sender = 0;
   std::int32_t receiver = 0;
