@@ -1,4 +1,4 @@
-// Sorts tensors by when a backward pass completes them and fills one open bucket per owner set.
+// Sorts tensors by when a backward pass completes them and fills one open bucket per set of stages.
 #include "program/buckets.h"
 
 #include <algorithm>
@@ -13,11 +13,13 @@ struct Owned {
   std::int32_t stage = -1;  // the earliest that uses it, by number in its pipeline
   OpId op = -1;             // the first that uses it
   std::vector<int> owners;
+  std::vector<std::int32_t> stages;  // flat indices, ascending: a bucket has one such set
 };
 
 std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramStage>& stages) {
   std::map<TensorId, Owned> found;
-  for (const ProgramStage& stage : stages) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const ProgramStage& stage = stages[s];
     for (const OpId id : stage.ops) {
       const Operator& op = graph.op(id);
       for (const auto* list : {&op.parameters, &op.buffers}) {
@@ -27,6 +29,9 @@ std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramSt
           owned.tensor = tensor;
           owned.op = is_new ? id : std::min(owned.op, id);
           owned.stage = is_new ? stage.ref.stage : std::min(owned.stage, stage.ref.stage);
+          if (owned.stages.empty() || owned.stages.back() != static_cast<std::int32_t>(s)) {
+            owned.stages.push_back(static_cast<std::int32_t>(s));
+          }
           owned.owners.insert(owned.owners.end(), stage.ranks.begin(), stage.ranks.end());
         }
       }
@@ -55,15 +60,16 @@ std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramSt
     std::size_t complete = 0;  // position of its last tensor: the bucket is ready then
   };
   std::vector<Open> buckets;
-  std::map<std::vector<int>, std::size_t> open;  // bucket that an owner set fills at the moment
+  std::map<std::vector<std::int32_t>, std::size_t> open;  // bucket that a set of stages fills at the moment
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Owned& owned = tensors[i];
     const std::int64_t bytes = 4 * element_count(graph.tensor(owned.tensor).shape.dims);
-    auto place = open.find(owned.owners);
+    auto place = open.find(owned.stages);
     if (place == open.end() || buckets[place->second].bytes + bytes > bucket_size.value()) {
-      place = open.insert_or_assign(owned.owners, buckets.size()).first;
+      place = open.insert_or_assign(owned.stages, buckets.size()).first;
       buckets.emplace_back();
       buckets.back().bucket.owners = owned.owners;
+      buckets.back().bucket.stages = owned.stages;
     }
     Open& target = buckets[place->second];
     target.bucket.tensors.push_back(owned.tensor);

@@ -18,10 +18,17 @@ struct ComputeAction {
   bool operator==(const ComputeAction&) const = default;
 };
 
-/// Seconds of one micro-batch on each stage, by flat stage index: for schedules that fit their order to unequal stages.
+/// What one micro-batch costs on each stage, by flat stage index: for schedules that fit their order to unequal stages.
+/// What is empty is taken as equal stages: forward 1, backward twice that, half of it for the weights, no communication,
+/// one unit of activations of which a backward_input frees nothing, no limit.
 struct StageCosts {
   std::vector<Seconds> forward;
-  std::vector<Seconds> backward;
+  std::vector<Seconds> backward;         ///< both gradients together
+  std::vector<Seconds> backward_weight;  ///< the part of `backward` that is for weights
+  std::vector<Seconds> hop;              ///< of the stage's output on its way to another rank, and of its gradient back
+  std::vector<Bytes> activations;        ///< kept from the forward on
+  std::vector<Bytes> kept_for_weights;   ///< of them: kept from backward_input to backward_weight
+  std::vector<Bytes> limit;              ///< for activations, by rank
 };
 
 /// The actions of each rank. All replicas of a stage act alike, so schedules write to the lane of a stage.
