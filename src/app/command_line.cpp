@@ -177,9 +177,10 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner");
-  bench->add_option("benchmark", arguments.files, "planner")->required()->expected(1)->type_name("NAME");
-  bench->add_option("--data", arguments.data, "another list of workloads")->type_name("LIST.yaml");
+  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator");
+  bench->add_option("benchmark", arguments.files, "planner or simulator")->required()->expected(1)->type_name("NAME");
+  bench->add_option("--data", arguments.data, "planner: another list of workloads; simulator: other measured steps")
+      ->type_name("LIST.yaml|STEPS.csv");
   bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
   add_time_limit(*bench, arguments);

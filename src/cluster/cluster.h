@@ -49,7 +49,7 @@ struct Network {
 /// What the computers behind the devices add: alike on all nodes.
 struct Host {
   Seconds dispatch{};  ///< of one operator by the process that feeds a device: computation never runs ahead of it
-  double jitter = 0;   ///< relative standard deviation of one pass of a stage
+  double spread = 0;   ///< relative standard deviation of the speeds of like devices
 
   bool operator==(const Host&) const = default;
 };

@@ -90,7 +90,7 @@ config::Node to_node(const Cluster& cluster) {
   if (cluster.host() != Host{}) {
     config::Node& host = root.add("host", config::Node::map());
     host.add("dispatch", config::to_node(config::Value(cluster.host().dispatch)));
-    host.add("jitter", real(cluster.host().jitter));
+    host.add("spread", real(cluster.host().spread));
   }
   const Network& network = cluster.network();
   config::Node& map = root.add("network", config::Node::map());

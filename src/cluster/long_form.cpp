@@ -176,7 +176,7 @@ Host read_host(const config::Field& field) {
   config::Reader reader = field.map();
   Host host;
   host.dispatch = reader.get("dispatch", config::Duration{}, Seconds{});
-  host.jitter = reader.get("jitter", config::Real{0.0, 1.0}, 0.0);
+  host.spread = reader.get("spread", config::Real{0.0, 1.0}, 0.0);
   return host;
 }
 
