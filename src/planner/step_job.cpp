@@ -72,12 +72,9 @@ class JobWriter {
  public:
   JobWriter(const Layout& layout, const StepCosts& costs, const ComputeOrder& order)
       : layout_(layout), costs_(costs), order_(order), last_(layout.stages() - 1) {
-    waits_ = !layout.overlapped;
-    for (const auto& actions : order.ranks()) {
-      for (const ComputeAction& action : actions) {
-        if (action.kind == ComputeKind::backward_input) waits_ = false;
-      }
-    }
+    const bool split = splits_backward(order);
+    waits_ = !layout.overlapped && !split;
+    tied_ = layout.pipeline > 1 && !split;
   }
 
   sim::Job write() {
@@ -143,7 +140,7 @@ class JobWriter {
       tensor_slot_ = add_group({d}, layout_.tensor);
       data_slot_ = add_group({d}, layout_.data);
     }
-    if (layout_.pipeline > 1) tied_slot_ = add_group({0, layout_.pipeline - 1}, 0);
+    if (tied_) tied_slot_ = add_group({0, layout_.pipeline - 1}, 0);
   }
 
   std::int16_t add_group(std::vector<std::int32_t> members, std::int64_t size) {
@@ -262,7 +259,7 @@ class JobWriter {
       }
       collective(data_slot_, Traffic::gradients, seconds);
     }
-    if (layout_.pipeline > 1 && (d == 0 || d + 1 == layout_.pipeline)) {
+    if (tied_ && (d == 0 || d + 1 == layout_.pipeline)) {
       collective(tied_slot_, Traffic::gradients, costs_.tied);
     }
     compute(costs_.update[at(d)]);
@@ -273,7 +270,7 @@ class JobWriter {
   const StepCosts& costs_;
   const ComputeOrder& order_;
   int last_;
-  bool waits_ = true;
+  bool waits_ = true, tied_ = false;
   sim::Job job_;
   std::vector<Step> steps_;
   std::vector<Ends> activations_, gradients_;  // by pair
@@ -286,6 +283,15 @@ class JobWriter {
 
 ComputeOrder step_order(const Layout& layout, const StepCosts& costs) {
   return schedules::compute_order(pipeline_plan(layout), chain(layout.stages()), schedule_costs(layout, costs));
+}
+
+bool splits_backward(const ComputeOrder& order) {
+  for (const auto& actions : order.ranks()) {
+    for (const ComputeAction& action : actions) {
+      if (action.kind == ComputeKind::backward_input) return true;
+    }
+  }
+  return false;
 }
 
 sim::Job step_job(const Layout& layout, const StepCosts& costs, const ComputeOrder& order) {

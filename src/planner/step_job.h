@@ -15,10 +15,14 @@ namespace millrace::planner {
 /// \throws InvalidInput  an unknown schedule, or what it does not allow; names the rule.
 ComputeOrder step_order(const Layout& layout, const StepCosts& costs);
 
+/// True when the order computes gradients of inputs and of weights apart.
+bool splits_backward(const ComputeOrder& order);
+
 /// A rank for each device of a pipeline, standing for its tensor-parallel group and all replicas of it.
 ///
 /// Schedules that split the backward pass and overlapped layouts send beside computation; the others exchange messages
-/// with both neighbours after each pass and wait for it, as Megatron-LM and DeepSpeed do.
+/// with both neighbours after each pass and wait for it, as Megatron-LM and DeepSpeed do. With a split backward pass
+/// the embedding and the head are not tied (Qi et al. 2024), so that no device waits for another at the end.
 sim::Job step_job(const Layout& layout, const StepCosts& costs, const ComputeOrder& order);
 
 /// The most micro-batches alive at once on each device of the pipeline, each counted by the layers that it is kept for.

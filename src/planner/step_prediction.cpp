@@ -74,10 +74,15 @@ StepPrediction predict_step(const Layout& layout, const cluster::Cluster& cluste
   const StepMemory memory = step_memory(layout, peak_live_layers(layout, order));
   sim::Job job = step_job(layout, costs, order);
   set_speeds(layout, cluster.host().spread, job);
-  return {layout, sim::run(job).makespan, memory.total, memory.activations};
+  // Where no device waits for all others at the end, the next iteration fills what this one leaves: the steady state
+  // counts (METHODS 1).
+  sim::Options options;
+  if (splits_backward(order)) options.iterations = 3;
+  return {layout, sim::run(job, options).iteration_time, memory.total, memory.activations};
 }
 
 StepPrediction predict_fastest(const Layout& layout, const OpenChoices& open, const cluster::Cluster& cluster) {
+  if (!open.micro_batch && !open.chunks && !open.recompute) return predict_step(layout, cluster);
   const std::int64_t per_replica = layout.global_batch / layout.data;
   const std::int64_t layers_per_device = layout.model.layers / layout.pipeline;
   const bool interleaves = open.chunks && layout.pipeline > 1 && layout.model.layers % layout.pipeline == 0;

@@ -44,7 +44,7 @@ struct OpenChoices {
 };
 
 /// The fastest of all choices that fit the devices' memory: micro-batches of 1, 2, 4, … 16 samples, virtual stages that
-/// divide the layers, each form of recomputation.
+/// divide the layers, each form of recomputation. A layout with nothing open is predicted as it is.
 /// \throws InvalidInput  when none fits; says how much the smallest needs.
 StepPrediction predict_fastest(const Layout& layout, const OpenChoices& open, const cluster::Cluster& cluster);
 
