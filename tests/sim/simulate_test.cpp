@@ -16,9 +16,7 @@ using testing::ElementsAre;
 
 SimCosts unit_costs() {
   SimCosts costs = zero_costs();
-  costs.compute = [](const Piece& piece) {
-    return piece.kind == InstructionKind::forward ? 1_s : 2_s;
-  };
+  costs.compute = [](const Piece& piece) { return piece.kind == InstructionKind::forward ? 1_s : 2_s; };
   return costs;
 }
 
@@ -112,8 +110,9 @@ TEST(Simulate, RefusesProgramsThatCannotEnd) {
   const Graph graph = test::chain(1);
   Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 1}}}), 1);
   program.ranks[0].instructions.erase(program.ranks[0].instructions.begin() + 1);  // its send
-  EXPECT_THAT([&] { simulate(graph, program, zero_costs()); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("rank 1 waits for ever at instruction 0 (receive_activation)")));
+  EXPECT_THAT(
+      [&] { simulate(graph, program, zero_costs()); },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("rank 1 waits for ever at instruction 0 (receive_activation)")));
 }
 
 }  // namespace
