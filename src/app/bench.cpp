@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/bench_growth.h"
 #include "app/bench_list.h"
 #include "app/bench_table.h"
 #include "app/child_process.h"
@@ -89,10 +90,14 @@ std::filesystem::path workloads_folder(const Arguments& arguments) {
 
 ExitCode bench(const Arguments& arguments, comm::World& world) {
   if (!world.root()) return ExitCode::done;
-  if (arguments.files.front() != "planner") {
-    throw InvalidInput(unknown_name("benchmark", arguments.files.front(), std::vector<std::string>{"planner"}));
+  const std::string& name = arguments.files.front();
+  if (name != "planner" && name != "growth") {
+    throw InvalidInput(unknown_name("benchmark", name, std::vector<std::string>{"planner", "growth"}));
   }
-  if (world.size() > 1) throw InvalidInput("bench planner runs alone, without a launcher: it measures one process");
+  if (world.size() > 1) {
+    throw InvalidInput(fmt::format("bench {} runs alone, without a launcher: it measures one process", name));
+  }
+  if (name == "growth") return bench_growth(arguments);
   const std::string list = arguments.data.empty() ? kStandardList : arguments.data;
   const std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments));
   std::vector<json> rows;

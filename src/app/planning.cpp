@@ -94,7 +94,7 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   problem.pipelines = experiment.plan.pipelines;
   problem.stages = experiment.plan.stages;
   problem.memory_limit = experiment.plan.memory_limit;
-  problem.sizes = {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+  problem.sizes = training_bytes(experiment);
   problem.bucket_size = experiment.plan.bucket_size;
   problem.micro_batch_size = experiment.plan.micro_batch_size;
   problem.recompute = experiment.plan.recompute;
@@ -104,9 +104,9 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   plan::Candidate candidate;
-  candidate.plan = plan::load_plan(
-      *session.experiment.plan.file, session.graph,
-      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
+  candidate.plan =
+      plan::load_plan(*session.experiment.plan.file, session.graph,
+                      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -135,6 +135,10 @@ void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
 }
 
 }  // namespace
+
+plan::TrainingBytes training_bytes(const Experiment& experiment) {
+  return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+}
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;

@@ -26,14 +26,25 @@ constexpr Style kBackward{"backward", "#59a14f", "#ffffff"};
 constexpr Style kWeight{"weight gradient", "#a0cbe8", "#1b1b1b"};
 constexpr Style kReduce{"all-reduce", "#e15759", "#ffffff"};
 constexpr Style kUpdate{"update", "#b07aa1", "#ffffff"};
+constexpr Style kInput{"input gradient", "#8cd17d", "#1b1b1b"};
+constexpr Style kRecompute{"recompute", "#f1ce63", "#1b1b1b"};
+constexpr Style kTensor{"tensor collective", "#ff9d9a", "#1b1b1b"};
 
 std::optional<Style> style_of(InstructionKind kind) {
   switch (kind) {
     case InstructionKind::forward:
       return kForward;
     case InstructionKind::backward:
-    case InstructionKind::backward_input:
       return kBackward;
+    case InstructionKind::backward_input:
+      return kInput;
+    case InstructionKind::recompute:
+      return kRecompute;
+    case InstructionKind::all_reduce:
+    case InstructionKind::all_gather:
+    case InstructionKind::reduce_scatter:
+    case InstructionKind::all_to_all:
+      return kTensor;
     case InstructionKind::backward_weight:
       return kWeight;
     case InstructionKind::reduce_gradients:
@@ -134,9 +145,15 @@ class Canvas {
     }
   }
 
-  void legend(double at_y) {
+  // Of the kinds that the picture has.
+  void legend(double at_y, const Timeline& timeline) {
     double at_x = kLeft;
-    for (const Style& style : {kForward, kBackward, kWeight, kReduce, kUpdate}) {
+    for (const Style& style : {kForward, kRecompute, kBackward, kInput, kWeight, kTensor, kReduce, kUpdate}) {
+      const bool has = std::any_of(timeline.rows.begin(), timeline.rows.end(), [&](const TimelineRow& row) {
+        const std::optional<Style> its = style_of(row.instruction.kind);
+        return its && row.end > row.start && std::string_view(its->label) == style.label;
+      });
+      if (!has) continue;
       box(at_x, at_y - 10, 12, 12, style.fill);
       text(at_x + 17, at_y, style.label, "fill=\"#333\"");
       at_x += 130;
@@ -163,7 +180,7 @@ std::string timeline_svg(const Program& program, const Timeline& timeline, const
   canvas.axis();
   for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) canvas.lane(program, rank);
   for (const TimelineRow& row : timeline.rows) canvas.row(row);
-  canvas.legend(canvas.height() - 14);
+  canvas.legend(canvas.height() - 14, timeline);
   return canvas.finish();
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "program/liveness.h"
+#include "sim/fold.h"
 #include "sim/from_program.h"
 
 namespace millrace::sim {
@@ -40,16 +41,19 @@ std::vector<LabelledRow> by_instruction(const Job& job, const std::vector<StepRo
 
 }  // namespace
 
-double Simulation::hidden(Traffic traffic) const {
+std::optional<double> Simulation::hidden(Traffic traffic) const {
   const auto kind = static_cast<std::size_t>(traffic);
   Seconds all{}, seen{};
   for (const auto& by_kind : transfer) all += by_kind[kind];
   for (const auto& by_kind : exposed) seen += by_kind[kind];
-  return all > Seconds{} ? 1 - seen / all : 1.0;
+  if (all <= Seconds{}) return std::nullopt;
+  return 1 - seen / all;
 }
 
-Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options) {
-  const ProgramJob translated = job_of(graph, program, costs, options.iterations);
+Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options,
+                    std::span<const Straggler> stragglers) {
+  ProgramJob translated = job_of(graph, program, costs, options.iterations);
+  slow_down(translated.job, stragglers);
   Options once = options;  // the job holds all iterations
   once.iterations = 1;
   once.rows = true;
@@ -62,8 +66,8 @@ Simulation simulate(const Graph& graph, const Program& program, const SimCosts& 
     double& end = ends[static_cast<std::size_t>(at.iteration)];
     end = std::max(end, row.end);
     const auto position = static_cast<std::size_t>(at.position);
-    out.timeline.rows.push_back(
-        {row.rank, at.position, program.ranks[rank].instructions[position], Seconds(row.start), Seconds(row.end)});
+    out.timeline.rows.push_back({row.rank, at.position, program.ranks[rank].instructions[position], Seconds(row.start),
+                                 Seconds(row.end), at.iteration});
   }
   const double n = options.iterations;
   out.makespan = Seconds(ends.front());

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -26,12 +28,13 @@ struct Simulation {
   /// and all in flight.
   std::vector<std::array<Seconds, kTrafficKinds>> exposed, transfer;
 
-  /// 1 − Σ exposed / Σ transfer over the ranks; 1 where nothing was sent (METHODS 1).
-  double hidden(Traffic traffic) const;
+  /// 1 − Σ exposed / Σ transfer over the ranks; none where nothing was sent (METHODS 1).
+  std::optional<double> hidden(Traffic traffic) const;
 };
 
 /// The rules of run() (sim/run.h) for a program and its costs.
 /// \throws Error  (ExitCode::internal) when the program cannot end (see verify()).
-Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options = {});
+Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options = {},
+                    std::span<const Straggler> stragglers = {});
 
 }  // namespace millrace::sim

@@ -7,15 +7,15 @@
 
 #include "base/errors.h"
 #include "sim/run.h"
-#include "tests/sim/pipelines.h"
+#include "sim/sample_job.h"
 
 namespace millrace::sim {
 namespace {
 
 using testing::ElementsAre;
 
-Job unfolded(const test::PipelineSize& size, int tensor, int data) {
-  const test::Pipeline pipeline = test::pipeline(size);
+Job unfolded(const SampleSize& size, int tensor, int data) {
+  const SampleJob pipeline = sample_job(size);
   return grid(pipeline.job, tensor, data, pipeline.reach);
 }
 

@@ -1,9 +1,9 @@
 // Steps of one 1F1B rank after the other.
-#include "tests/sim/pipelines.h"
+#include "sim/sample_job.h"
 
 #include <algorithm>
 
-namespace millrace::sim::test {
+namespace millrace::sim {
 namespace {
 
 // Edges of a rank come in the order in which they are connected: down to the next stage, then up from it.
@@ -16,7 +16,7 @@ Slots slots(int stage) {
   return {0, 1, next, static_cast<std::int16_t>(next + 1)};
 }
 
-void pass(std::vector<Step>& steps, double seconds, const PipelineSize& size, std::int32_t label) {
+void pass(std::vector<Step>& steps, double seconds, const SampleSize& size, std::int32_t label) {
   for (int i = 0; i <= size.collectives; ++i) {
     steps.push_back({.seconds = seconds / (size.collectives + 1), .label = label});
     if (i == size.collectives) break;
@@ -24,7 +24,7 @@ void pass(std::vector<Step>& steps, double seconds, const PipelineSize& size, st
   }
 }
 
-std::vector<Step> program(int stage, const PipelineSize& size) {
+std::vector<Step> program(int stage, const SampleSize& size) {
   std::vector<Step> steps;
   const Slots slot = slots(stage);
   const bool first = stage == 0, last = stage == size.stages - 1;
@@ -58,8 +58,8 @@ std::vector<Step> program(int stage, const PipelineSize& size) {
 
 }  // namespace
 
-Pipeline pipeline(const PipelineSize& size) {
-  Pipeline out;
+SampleJob sample_job(const SampleSize& size) {
+  SampleJob out;
   for (int s = 0; s < size.stages; ++s) out.job.add_rank(out.job.add_program(program(s, size)));
   for (int s = 0; s + 1 < size.stages; ++s) {
     out.job.connect(s, s + 1, 0, size.hop);
@@ -77,4 +77,4 @@ Pipeline pipeline(const PipelineSize& size) {
   return out;
 }
 
-}  // namespace millrace::sim::test
+}  // namespace millrace::sim
