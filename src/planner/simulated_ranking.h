@@ -12,10 +12,10 @@
 namespace millrace::planner {
 
 struct SimulatedRanking {
-  sim::Options options{};           ///< rows are not kept
-  std::vector<Bytes> bucket_sizes;  ///< tried beside each plan's own
-  bool deeper_warmup = true;        ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
-  Seconds time_limit{10};           ///< what is not simulated by then keeps its closed form, behind the others
+  sim::Options options{};             ///< rows are not kept
+  std::vector<Bytes> bucket_sizes{};  ///< tried beside each plan's own
+  bool deeper_warmup = true;          ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
+  Seconds time_limit{10};             ///< what is not simulated by then keeps its closed form, behind the others
 };
 
 struct SimulatedCounts {

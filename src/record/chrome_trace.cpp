@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-enum Thread : int { kCompute, kSends, kReceives, kCollectives };
-constexpr const char* kThreadNames[] = {"computation", "sends", "receives", "collectives"};
+enum Thread : int { kCompute, kSends, kReceives, kReductions };
+constexpr const char* kThreadNames[] = {"computation", "sends", "receives", "reductions"};
 
 double microseconds(Seconds time) { return time.value() * 1e6; }
 
@@ -28,17 +28,7 @@ bool is_receive(InstructionKind kind) {
 Thread thread_of(InstructionKind kind) {
   if (is_send(kind)) return kSends;
   if (is_receive(kind)) return kReceives;
-  switch (kind) {
-    case InstructionKind::reduce_gradients:
-    case InstructionKind::reduce_norm:
-    case InstructionKind::all_reduce:
-    case InstructionKind::all_gather:
-    case InstructionKind::reduce_scatter:
-    case InstructionKind::all_to_all:
-      return kCollectives;
-    default:
-      return kCompute;
-  }
+  return kind == InstructionKind::reduce_gradients ? kReductions : kCompute;
 }
 
 // "forward 3", "update_weights, bucket 2".
@@ -89,7 +79,7 @@ std::string chrome_trace(const Program& program, const Timeline& timeline, const
   for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
     events.push_back(metadata("process_name", rank, 0, {{"name", fmt::format("rank {}", rank)}}));
     events.push_back(metadata("process_sort_index", rank, 0, {{"sort_index", rank}}));
-    for (const Thread thread : {kCompute, kSends, kReceives, kCollectives}) {
+    for (const Thread thread : {kCompute, kSends, kReceives, kReductions}) {
       events.push_back(metadata("thread_name", rank, thread, {{"name", kThreadNames[thread]}}));
     }
   }

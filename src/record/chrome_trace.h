@@ -22,9 +22,9 @@ struct TraceCounter {
   std::vector<Sample> samples;
 };
 
-/// JSON of one object with `traceEvents`. A rank is a process of four threads: computation, sends, receives (while the
-/// rank waits) and collectives; slices of a thread follow each other. A flow leads from each send to its receive.
-/// Times are microseconds; pids, tids and flow numbers integers.
+/// JSON of one object with `traceEvents`. A rank is a process of four threads: computation and the collectives that
+/// it waits in, sends, receives (while the rank waits) and reductions; slices of a thread follow each other. A flow
+/// leads from each send to its receive. Times are microseconds; pids, tids and flow numbers integers.
 std::string chrome_trace(const Program& program, const Timeline& timeline, const std::string& title,
                          const std::vector<TraceCounter>& counters = {});
 

@@ -94,7 +94,7 @@ std::string lane_label(const Program& program, int rank) {
 class Canvas {
  public:
   Canvas(std::size_t lanes, double span) : scale_((kWidth - kLeft - kRight) / span), span_(span) {
-    height_ = kTop + static_cast<double>(lanes) * (kLane + kGap) + 60;
+    height_ = kTop + static_cast<double>(lanes) * (kLane + kGap) + 78;
     svg_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
         "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -104,7 +104,7 @@ class Canvas {
 
   static double lane_top(int rank) { return kTop + rank * (kLane + kGap); }
   double x(double seconds) const { return kLeft + seconds * scale_; }
-  double axis_y() const { return height_ - 52; }
+  double axis_y() const { return height_ - 70; }
   double height() const { return height_; }
 
   void text(double at_x, double at_y, std::string_view words, std::string_view attributes = "") {
@@ -145,19 +145,28 @@ class Canvas {
     }
   }
 
-  // Of the kinds that the picture has.
+  // Of the kinds that every program has, and of those that this one has.
   void legend(double at_y, const Timeline& timeline) {
     double at_x = kLeft;
-    for (const Style& style : {kForward, kRecompute, kBackward, kInput, kWeight, kTensor, kReduce, kUpdate}) {
+    for (const Style& style : {kForward, kBackward, kWeight, kReduce, kUpdate}) {
+      entry(at_x, at_y, style);
+      at_x += 130;
+    }
+    at_x = kLeft;
+    for (const Style& style : {kRecompute, kInput, kTensor}) {
       const bool has = std::any_of(timeline.rows.begin(), timeline.rows.end(), [&](const TimelineRow& row) {
         const std::optional<Style> its = style_of(row.instruction.kind);
         return its && row.end > row.start && std::string_view(its->label) == style.label;
       });
       if (!has) continue;
-      box(at_x, at_y - 10, 12, 12, style.fill);
-      text(at_x + 17, at_y, style.label, "fill=\"#333\"");
+      entry(at_x, at_y - 18, style);
       at_x += 130;
     }
+  }
+
+  void entry(double at_x, double at_y, const Style& style) {
+    box(at_x, at_y - 10, 12, 12, style.fill);
+    text(at_x + 17, at_y, style.label, "fill=\"#333\"");
   }
 
   std::string finish() { return svg_ + "</svg>\n"; }

@@ -19,7 +19,7 @@ TEST(TimelineText, OneColumnASecond) {
   EXPECT_EQ(timeline_text(program, run.timeline, 12),
             "rank    0 |01..aa2bb.cc|\n"
             "rank    1 |.0aa1bb2cc..|\n"
-            "          0       12 s\n");
+            "          0      12.00 s\n");
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ TEST(Contention, IterationsFollowWithoutAGap) {
   job.add_rank(job.add_program({compute(2), send(0)}));
   job.add_rank(job.add_program({receive(0), compute(2)}));
   connect(job, 0, 1);
+  job.receive_window = 4;
   const Outcome outcome = run(job, {.iterations = 4});
   EXPECT_EQ(outcome.makespan, Seconds(2 + 5 + 2 + 3 * 2));
   EXPECT_EQ(outcome.iteration_time, 2_s);
