@@ -33,7 +33,8 @@ enum class InstructionKind : std::uint8_t {
   /// Weight versions of asynchronous schedules. stash_weights keeps the stage's weights as they are now under
   /// (stage, micro_batch) while updates go on: a copy is due when an update is about to change them, one for all
   /// stashes of equal weights. load_weights: the stage's next computation (with its recompute) uses that stash instead
-  /// of the newest weights. drop_stash ends it.
+  /// of the newest weights; a stash that the first iteration does not have yet are the weights that it began with.
+  /// drop_stash ends it.
   stash_weights,
   load_weights,
   drop_stash
@@ -53,7 +54,8 @@ struct Instruction {
   std::int32_t collective = -1;   ///< index in Program::collectives: all_reduce … all_to_all
   std::int16_t segment = -1;      ///< of a computation that collectives divide: from 0, in the order of execution
   /// Iterations back: the instruction belongs to the iteration that began `lag` before the one that executes it
-  /// (asynchronous schedules, which do not flush; see Program::overlap). 0 everywhere else.
+  /// (asynchronous schedules, which do not flush; see Program::overlap). A stash made for the iteration to come has -1.
+  /// 0 everywhere else.
   std::int16_t lag = 0;
 
   bool operator==(const Instruction&) const = default;

@@ -81,6 +81,9 @@ struct Program {
   /// Receives posted ahead of the one waited for, per edge and peer (Transfer::edge and sender), in the order of their
   /// instructions.
   int receive_window = 1;
+  /// Updates wait for reduce_norm, which every rank enters once. Else there is none, and each waits for its own
+  /// reduction: no clipping (METHODS 5, level 3, and programs that do not flush).
+  bool norm = true;
   int overlap = 0;  ///< highest lag of an instruction; 0: the program ends with all that it began
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;
