@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "plan/bounds.h"
 #include "planner/simulated.h"
 #include "program/lowering.h"
 #include "program/stage_dag.h"
@@ -20,6 +21,8 @@
 namespace millrace::planner {
 namespace {
 
+// A variant costs memory: it has to be at least so much faster.
+constexpr double kWorthwhile = 0.99;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 class Ranker {
@@ -78,7 +81,7 @@ class Ranker {
         options.iterations += program.overlap;
         sim::Simulation run = sim::simulate(*problem_.graph, program, costs_, options);
         ++counts_.simulated;
-        if (winner && run.iteration_time >= fastest.iteration_time) continue;
+        if (winner && run.iteration_time > fastest.iteration_time * kWorthwhile) continue;
         fastest = std::move(run);
         winner = std::move(variant);
       } catch (const InvalidInput&) {
@@ -138,6 +141,7 @@ class Ranker {
     report.bubble_fraction = run.bubble_fraction;
     report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
                                    run.hidden(sim::Traffic::tensor)};
+    if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     // A deeper warm-up keeps more micro-batches.
     std::int64_t peak = 0;
     for (plan::StageReport& row : report.stages) {
@@ -153,6 +157,21 @@ class Ranker {
     }
     report.peak_memory_bytes = std::max(report.peak_memory_bytes, peak);
     report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
+    if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
+  }
+
+  // A bound that is proven for closed forms may lie on the wrong side of simulated time: then it is none.
+  void judged_value(plan::PlanReport& report, double value) const {
+    report.objective_value = value;
+    if (!report.bound) return;
+    report.optimality_gap = plan::optimality_gap(problem_.objective, value, *report.bound);
+    if (report.optimality_gap && *report.optimality_gap >= -1e-9) {
+      report.optimality_gap = std::max(0.0, *report.optimality_gap);
+      return;
+    }
+    report.bound.reset();
+    report.bound_source.clear();
+    report.optimality_gap.reset();
   }
 
   SimulatedCounts sort() {
