@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/bench_growth.h"
 #include "app/benchmarks.h"
 #include "app/commands.h"
 #include "base/errors.h"
@@ -19,7 +20,8 @@ struct Benchmark {
 };
 
 const std::vector<Benchmark>& benchmarks() {
-  static const std::vector<Benchmark> rows{{"planner", bench_planner}, {"simulator", bench_simulator}};
+  static const std::vector<Benchmark> rows{
+      {"planner", bench_planner}, {"simulator", bench_simulator}, {"growth", bench_growth}};
   return rows;
 }
 

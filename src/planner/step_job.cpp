@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/errors.h"
 #include "program/stage_dag.h"
 #include "schedules/registry.h"
 
@@ -210,6 +211,8 @@ class JobWriter {
         return backward(a, false);
       case ComputeKind::backward_weight:
         return pass(costs_.stages[at(a.stage)].backward_weight);
+      default:
+        throw InvalidInput("schedules that keep several versions of the weights have no training step of their own");
     }
   }
 

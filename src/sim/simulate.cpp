@@ -2,60 +2,85 @@
 #include "sim/simulate.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 #include "program/liveness.h"
+#include "sim/fold.h"
 #include "sim/from_program.h"
 
 namespace millrace::sim {
 namespace {
 
+struct LabelledRow {
+  std::int32_t rank = 0;
+  std::int32_t label = 0;
+  double start = 0, end = 0;
+};
+
 // Rows of one instruction's steps become one; waiting for a reduction is no part of the update behind it.
-Timeline timeline_of(const Program& program, const Job& job, std::vector<StepRow> rows) {
-  std::sort(rows.begin(), rows.end(),
-            [](const StepRow& a, const StepRow& b) { return std::pair(a.rank, a.step) < std::pair(b.rank, b.step); });
-  Timeline out;
+std::vector<LabelledRow> by_instruction(const Job& job, const std::vector<StepRow>& rows) {
+  std::vector<LabelledRow> labelled;
   for (const StepRow& row : rows) {
     const Step& step = job.programs[static_cast<std::size_t>(row.rank)][static_cast<std::size_t>(row.step)];
     if (step.kind == StepKind::wait_collective) continue;
-    if (!out.rows.empty() && out.rows.back().rank == row.rank && out.rows.back().position == step.label) {
-      out.rows.back().end = row.end;
-      continue;
+    labelled.push_back({row.rank, step.label, row.start.value(), row.end.value()});
+  }
+  std::sort(labelled.begin(), labelled.end(), [](const LabelledRow& a, const LabelledRow& b) {
+    return std::tuple(a.rank, a.label, a.start) < std::tuple(b.rank, b.label, b.start);
+  });
+  std::vector<LabelledRow> out;
+  for (const LabelledRow& row : labelled) {
+    if (!out.empty() && out.back().rank == row.rank && out.back().label == row.label) {
+      out.back().end = std::max(out.back().end, row.end);
+    } else {
+      out.push_back(row);
     }
-    const auto& list = program.ranks[static_cast<std::size_t>(row.rank)].instructions;
-    out.rows.push_back({row.rank, step.label, list[static_cast<std::size_t>(step.label)], row.start, row.end});
   }
   return out;
 }
 
 }  // namespace
 
-double Simulation::hidden(Traffic traffic) const {
+std::optional<double> Simulation::hidden(Traffic traffic) const {
   const auto kind = static_cast<std::size_t>(traffic);
   Seconds all{}, seen{};
   for (const auto& by_kind : transfer) all += by_kind[kind];
   for (const auto& by_kind : exposed) seen += by_kind[kind];
-  return all > Seconds{} ? 1 - seen / all : 1.0;
+  if (all <= Seconds{}) return std::nullopt;
+  return 1 - seen / all;
 }
 
-Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options) {
-  const Job job = job_of(graph, program, costs);
-  Options once = options;
+Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options,
+                    std::span<const Straggler> stragglers) {
+  ProgramJob translated = job_of(graph, program, costs, options.iterations);
+  slow_down(translated.job, stragglers);
+  Options once = options;  // the job holds all iterations
   once.iterations = 1;
   once.rows = true;
-  Outcome outcome = run(job, once);
+  const Outcome outcome = run(translated.job, once);
   Simulation out;
-  out.timeline = timeline_of(program, job, std::move(outcome.rows));
-  out.iteration_time = outcome.makespan;
+  std::vector<double> ends(static_cast<std::size_t>(options.iterations), 0.0);
+  for (const LabelledRow& row : by_instruction(translated.job, outcome.rows)) {
+    const auto rank = static_cast<std::size_t>(row.rank);
+    const UnrolledInstruction& at = translated.labels[rank][static_cast<std::size_t>(row.label)];
+    double& end = ends[static_cast<std::size_t>(at.iteration)];
+    end = std::max(end, row.end);
+    const auto position = static_cast<std::size_t>(at.position);
+    out.timeline.rows.push_back({row.rank, at.position, program.ranks[rank].instructions[position], Seconds(row.start),
+                                 Seconds(row.end), at.iteration});
+  }
+  const double n = options.iterations;
+  out.makespan = Seconds(ends.front());
+  out.iteration_time = n > 1 ? Seconds((ends.back() - ends.front()) / (n - 1)) : out.makespan;
   Seconds idle{};
   for (const RankOutcome& rank : outcome.ranks) {
-    out.busy.push_back(rank.busy);
-    out.idle.push_back(outcome.makespan - rank.busy);
+    out.busy.push_back(rank.busy / n);
+    out.idle.push_back(std::max(Seconds(0), out.iteration_time - rank.busy / n));
     idle += out.idle.back();
     out.exposed.push_back(rank.exposed);
     out.transfer.push_back(rank.transfer);
   }
-  const double capacity = outcome.makespan.value() * static_cast<double>(outcome.ranks.size());
+  const double capacity = out.iteration_time.value() * static_cast<double>(outcome.ranks.size());
   out.bubble_fraction = capacity > 0 ? idle.value() / capacity : 0.0;
   out.peak_live_micro_batches = peak_live_micro_batches(program);
   return out;
