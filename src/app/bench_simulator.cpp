@@ -1,6 +1,5 @@
 // `millrace bench simulator`: predicted against published training steps, by set; any file of the same columns.
 #include <filesystem>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,9 +7,8 @@
 #include "app/benchmarks.h"
 #include "app/print.h"
 #include "app/shipped_files.h"
+#include "app/step_machines.h"
 #include "base/errors.h"
-#include "cluster/cluster_file.h"
-#include "config/problems.h"
 #include "planner/step_validation.h"
 
 namespace millrace::app {
@@ -21,39 +19,6 @@ using planner::ErrorSummary;
 using planner::SetErrors;
 
 constexpr const char* kMeasuredSteps = "data/measured_steps.csv";
-
-// Which shipped machine a row ran on, by what its column `gpu` says; the first that fits.
-struct Machine {
-  const char* in_gpu;
-  const char* cluster;
-};
-constexpr Machine kMachines[] = {{"Selene", "a100x8-selene"}, {"RoCE", "a100x8-roce"},  {"B200", "b200x8-4nodes"},
-                                 {"H200", "h200x8-4nodes"},   {"H100", "h100x8-eos"},   {"A100", "a100x8-800g"},
-                                 {"V100", "v100x8-4nodes"},   {"P100", "p100x8-4nodes"}};
-
-class Machines {
- public:
-  const cluster::Cluster& of(const planner::MeasuredStep& row) {
-    for (const Machine& machine : kMachines) {
-      if (row.gpu.find(machine.in_gpu) == std::string::npos) continue;
-      const auto known = loaded_.find(machine.cluster);
-      return known != loaded_.end() ? known->second : load(machine.cluster);
-    }
-    throw InvalidInput(fmt::format("no machine is known for gpu '{}'", row.gpu));
-  }
-
- private:
-  const cluster::Cluster& load(const std::string& name) {
-    const auto file = shipped_cluster(name);
-    if (!file) throw InvalidInput(fmt::format("the cluster file {}.yaml is not there", name));
-    config::Problems problems;
-    std::optional<cluster::Cluster> read = cluster::load_cluster(*file, problems);
-    problems.throw_if_any();
-    return loaded_.emplace(name, std::move(*read)).first->second;
-  }
-
-  std::map<std::string, cluster::Cluster> loaded_;
-};
 
 std::filesystem::path data_file(const Arguments& arguments) {
   if (!arguments.data.empty()) return arguments.data;
@@ -150,7 +115,7 @@ std::string csv(const json& whole) {
 
 ExitCode bench_simulator(const Arguments& arguments) {
   const std::vector<planner::MeasuredStep> rows = planner::read_measured_steps(data_file(arguments));
-  Machines machines;
+  StepMachines machines;
   const planner::Validation validation = planner::validate_predictions(
       rows, [&](const planner::MeasuredStep& row) -> const cluster::Cluster& { return machines.of(row); });
   const json whole = document(validation);
