@@ -20,6 +20,7 @@ foreach(room ${extension_rooms})
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace FILES_MATCHING PATTERN "*.yaml")
+install(FILES data/measured_steps.csv DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace/data)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)

@@ -8,7 +8,7 @@
 
 namespace millrace::schedules {
 
-/// \throws InvalidInput  when the plan gives warm-ups: there is nothing to warm up.
+/// \throws InvalidInput  a device with two stages; warm-ups: there is nothing to warm up.
 ComputeOrder gpipe(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options);
 
 }  // namespace millrace::schedules

@@ -1,12 +1,23 @@
 // The schedules that millrace ships, in the order in which `millrace schedules` lists them.
 #include "schedules/registry.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "schedules/chimera.h"
 #include "schedules/gpipe.h"
+#include "schedules/hippie.h"
+#include "schedules/interleaved.h"
 #include "schedules/one_f_one_b.h"
+#include "schedules/pipedream.h"
+#include "schedules/pipedream_2bw.h"
+#include "schedules/zb_greedy.h"
+#include "schedules/zb_h1.h"
+#include "schedules/zb_h2.h"
+#include "schedules/zb_v.h"
 
 namespace millrace::schedules {
 
@@ -20,6 +31,49 @@ std::vector<Entry>& rows() {
        {},
        kSynchronous | kTakesWarmup,
        one_f_one_b},
+      {"hippie", "as gpipe, but the last stage turns every micro-batch round at once", hippie_options(),
+       kSynchronous | kTakesWarmup, hippie},
+      {"interleaved",
+       "1F1B over several chunks a device, dealt in turn; a smaller bubble for more messages",
+       {},
+       kSynchronous,
+       interleaved,
+       Placement::in_turn},
+      {"zb-h1",
+       "1F1B with weight gradients apart: they fill the drain, at the memory of 1F1B",
+       {},
+       kSynchronous | kTakesWarmup | kSplitsBackward,
+       zb_h1},
+      {"zb-h2",
+       "weight gradients apart and twice the warm-up: no bubble, at twice the memory",
+       {},
+       kSynchronous | kSplitsBackward,
+       zb_h2},
+      {"zb-v",
+       "two chunks a device in a V, backwards split: hardly a bubble at the memory of 1F1B",
+       {},
+       kSynchronous | kSplitsBackward,
+       zb_v,
+       Placement::vee},
+      {"chimera",
+       "two pipelines in opposite directions over the same devices, each with its copy of the weights",
+       {},
+       kSynchronous,
+       chimera,
+       Placement::both_ways},
+      {"pipedream",
+       "1F1B that never flushes: an update per micro-batch, backwards with the weights of their forwards",
+       {},
+       kTakesWarmup,
+       pipedream},
+      {"pipedream-2bw",
+       "1F1B that never flushes: an update per iteration, two versions of the weights",
+       {},
+       kTakesWarmup,
+       pipedream_2bw},
+      {"zb-greedy",
+       "list scheduling of split backwards for unequal stages, communication and memory limits; best of many rules",
+       zb_greedy_options(), kSynchronous | kSplitsBackward, zb_greedy},
   };
   return entries;
 }
@@ -43,6 +97,20 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
   return names;
 }
 
+std::string_view name(Placement placement) {
+  switch (placement) {
+    case Placement::one_stage:
+      return "one_stage";
+    case Placement::in_turn:
+      return "in_turn";
+    case Placement::vee:
+      return "vee";
+    case Placement::both_ways:
+      return "both_ways";
+  }
+  return "?";
+}
+
 const Entry& by_name(std::string_view name) {
   std::vector<std::string> names;
   for (const Entry& entry : registry()) {
@@ -52,9 +120,26 @@ const Entry& by_name(std::string_view name) {
   throw InvalidInput(unknown_name("schedule", name, names));
 }
 
+config::Values option_values(const Entry& entry, const std::map<std::string, std::string>& written) {
+  config::Values values = config::defaults(entry.options);
+  for (const auto& [name, text] : written) {
+    std::vector<std::string> names;
+    for (const config::Option& option : entry.options) names.push_back(option.name);
+    const auto option = std::find(names.begin(), names.end(), name);
+    if (option == names.end()) throw InvalidInput(unknown_name("option of schedule " + entry.name, name, names));
+    const auto index = static_cast<std::size_t>(option - names.begin());
+    try {
+      values.set(name, config::parse_value(entry.options[index].type, text));
+    } catch (const InvalidInput& error) {
+      throw InvalidInput(fmt::format("option '{}' of schedule {}: {}", name, entry.name, error.what()));
+    }
+  }
+  return values;
+}
+
 ComputeOrder compute_order(const Plan& plan, const StageDag& dag, const StageCosts& costs) {
   const Entry& entry = by_name(plan.schedule);
-  return entry.order(plan, dag, costs, config::defaults(entry.options));
+  return entry.order(plan, dag, costs, option_values(entry, plan.schedule_options));
 }
 
 }  // namespace millrace::schedules

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,17 @@ enum Capability : std::uint32_t {
 /// "synchronous", "takes_warmup", … : the names of the bits, as listings print them.
 std::vector<std::string> capability_names(std::uint32_t capabilities);
 
+/// Where a schedule wants the stages of a pipeline of p lists of devices.
+enum class Placement : std::uint8_t {
+  one_stage,  ///< p stages, one on each
+  in_turn,    ///< v · p stages, stage i on list i mod p
+  vee,        ///< 2p stages, stages s and 2p − 1 − s on list s
+  both_ways   ///< two pipelines of p stages: stage s of the second on the list of stage p − 1 − s of the first
+};
+
+/// "one_stage", "in_turn", …
+std::string_view name(Placement placement);
+
 /// A pure function: the same plan gives the same order. \throws InvalidInput  naming the rule that the plan breaks.
 using OrderFunction = ComputeOrder (*)(const Plan&, const StageDag&, const StageCosts&, const config::Values& options);
 
@@ -33,6 +45,7 @@ struct Entry {
   config::Options options;
   std::uint32_t capabilities = 0;
   OrderFunction order = nullptr;
+  Placement placement = Placement::one_stage;
 };
 
 /// All schedules, in the order in which they are listed.
@@ -44,7 +57,11 @@ void add(Entry entry);
 /// \throws InvalidInput  with the nearest and all valid names.
 const Entry& by_name(std::string_view name);
 
-/// The order of the plan's own schedule with its default options.
+/// The entry's defaults with what a plan gives for them (Plan::schedule_options).
+/// \throws InvalidInput  an option that the schedule does not have, or a value that it does not take.
+config::Values option_values(const Entry& entry, const std::map<std::string, std::string>& written);
+
+/// The order of the plan's own schedule with the plan's options.
 ComputeOrder compute_order(const Plan& plan, const StageDag& dag, const StageCosts& costs = {});
 
 }  // namespace millrace::schedules

@@ -26,19 +26,21 @@ struct Arguments {
   bool explain = false;
   std::optional<double> time_limit_s;
   int top = 5;
-  bool trace = false;  ///< run: keep the instructions of the last iteration
-  std::string svg;
+  bool trace = false;            ///< run: keep the instructions of the last iteration
+  std::string svg;               ///< simulate: the picture's file
+  std::string trace_file;        ///< simulate: the trace's file
+  bool timeline = false;         ///< simulate: the timeline in characters
   int iterations = 3;            ///< verify
   std::int64_t train_limit = 0;  ///< data: samples of the split; 0: all
   std::int64_t test_limit = 0;
-  std::string data_format;  ///< data: idx, cifar10 or text; empty: told by content
-  std::string name;         ///< data: the set's name
-  double timeout_s = 10;    ///< doctor
+  std::string data_format;              ///< data: idx, cifar10 or text; empty: told by content
+  std::string name;                     ///< data: the set's name
+  double timeout_s = 10;                ///< doctor
   bool summary = false;                 ///< import: what the graph is, beside writing it
   std::optional<double> profile_batch;  ///< import: samples of the mini-batch that a PipeDream profile measured
-  std::string data;         ///< bench: the list; empty: the standard one
-  std::string only;        ///< bench: glob of workloads to run; empty: all
-  std::string workloads;    ///< bench: folder of the files that the list names; empty: the environment says
+  std::string data;                     ///< bench: the list; empty: the standard one
+  std::string only;                     ///< bench planner: glob of workloads to run; empty: all
+  std::string workloads;                ///< bench: folder of the files that the list names; empty: the environment says
 };
 
 /// Parses, answering --help and --version on `standard output` when `speak` is set (rank 0).

@@ -1,6 +1,6 @@
 // `cluster: local`, a cluster file, a map, or `model`: the machine that the model's file carries.
 #include "app/sections.h"
-#include "app/shipped_clusters.h"
+#include "app/shipped_files.h"
 #include "base/errors.h"
 #include "cluster/cluster_file.h"
 #include "cluster/rates.h"

@@ -142,10 +142,12 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
 
-  CLI::App* simulate = app.add_subcommand("simulate", "plan and predict one iteration");
+  CLI::App* simulate = app.add_subcommand("simulate", "plan and predict: iteration time, waiting, memory, timeline");
   add_experiment(*simulate, arguments);
   add_planning(*simulate, arguments);
   add_ranks(*simulate, arguments);
+  simulate->add_option("--trace", arguments.trace_file, "write a trace for Chrome or Perfetto")->type_name("t.json");
+  simulate->add_flag("--timeline", arguments.timeline, "print the timeline in characters");
   simulate->add_option("--svg", arguments.svg, "write a picture of the timeline")->type_name("t.svg");
 
   CLI::App* data = app.add_subcommand("data", "convert IDX, CIFAR-10 or text to the HDF5 data format");
@@ -177,10 +179,15 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner");
-  bench->add_option("benchmark", arguments.files, "planner")->required()->expected(1)->type_name("NAME");
-  bench->add_option("--data", arguments.data, "another list of workloads")->type_name("LIST.yaml");
-  bench->add_option("--only", arguments.only, "only workloads of these names, such as 'gnmt*'")->type_name("GLOB");
+  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth");
+  bench->add_option("benchmark", arguments.files, "planner, simulator, or growth: of the simulator")
+      ->required()
+      ->expected(1)
+      ->type_name("NAME");
+  bench->add_option("--data", arguments.data, "planner: another list of workloads; simulator: other measured steps")
+      ->type_name("LIST.yaml|STEPS.csv");
+  bench->add_option("--only", arguments.only, "planner: only workloads of these names, such as '*gnmt*'")
+      ->type_name("GLOB");
   bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
   add_time_limit(*bench, arguments);

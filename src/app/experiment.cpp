@@ -37,6 +37,7 @@ Node write(const Experiment& experiment) {
   node.add("cluster", write_cluster(experiment.cluster));
   node.add("costs", Node::quote("analytic"));
   node.add("plan", write_plan(experiment.plan));
+  node.add("simulation", write_simulation(experiment.simulation));
   node.add("train", write_train(experiment));
   node.add("output", Node::quote(experiment.output));
   return node;
@@ -57,6 +58,7 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.cluster = read_cluster(reader.field("cluster"));
     reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
     experiment.plan = read_plan(reader.field("plan"));
+    experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed);
     read_train(reader.field("train"), experiment);
     experiment.output = replace_name(reader.get("output", config::Text{}, "results/{name}.h5"), experiment.name);
   }

@@ -16,6 +16,8 @@
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
 #include "runtime/train_options.h"
+#include "sim/goodput.h"
+#include "sim/run.h"
 
 namespace millrace::app {
 
@@ -50,13 +52,21 @@ struct PlanSection {
   std::vector<std::int64_t> micro_batches;       ///< candidates, per pipeline; empty: auto
   std::optional<std::int64_t> micro_batch_size;  ///< instead: rows of a micro-batch
   std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
+  bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
   Bytes bucket_size = 25_MiB;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
   plan::Recompute recompute = plan::Recompute::none;
-  std::optional<std::filesystem::path> file;              ///< use this plan as it is
+  std::optional<std::filesystem::path> file;  ///< use this plan as it is
+};
+
+struct SimulationSection {
+  sim::Options options;
+  double straggler_fraction = 0;          ///< of the ranks, chosen by draws
+  double straggler_factor = 1.5;          ///< on their computation
+  std::optional<sim::Failures> failures;  ///< `devices` is set when the cluster is known
 };
 
 struct Experiment {
@@ -66,6 +76,7 @@ struct Experiment {
   DataSection data;
   ClusterSection cluster;
   PlanSection plan;
+  SimulationSection simulation;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
   std::string output;                  ///< results file, `{name}` replaced, relative to the working directory

@@ -124,8 +124,8 @@ void read_micro_batches(config::Reader& reader, PlanSection& plan) {
 
 void read_warmup(config::Reader& reader, PlanSection& plan) {
   const config::Field field = reader.field("warmup");
-  // `auto` and `schedule` are the schedule's own depth until planning searches over it.
-  if (!field || field.is_word("auto") || field.is_word("schedule")) return;
+  plan.search_warmup = !field || field.is_word("auto");
+  if (plan.search_warmup || field.is_word("schedule")) return;
   for (const config::Field& item : field.items()) {
     plan.warmup.push_back(static_cast<int>(item.as(config::Integer{0, 1 << 30})));
   }
@@ -162,7 +162,8 @@ Node write_plan(const PlanSection& plan) {
   } else {
     node.add("micro_batches", plan.micro_batches.empty() ? Node::quote("auto") : integers(plan.micro_batches));
   }
-  node.add("warmup", plan.warmup.empty() ? Node::quote("auto") : integers(plan.warmup));
+  node.add("warmup",
+           plan.warmup.empty() ? Node::quote(plan.search_warmup ? "auto" : "schedule") : integers(plan.warmup));
   node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
   node.add("stages", write_stages(plan));
   node.add("pipelines", write_count(plan.pipelines));

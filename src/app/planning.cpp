@@ -15,6 +15,7 @@
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
+#include "planner/simulated_ranking.h"
 #include "program/lowering.h"
 #include "program/verifier.h"
 #include "schedules/registry.h"
@@ -94,7 +95,7 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   problem.pipelines = experiment.plan.pipelines;
   problem.stages = experiment.plan.stages;
   problem.memory_limit = experiment.plan.memory_limit;
-  problem.sizes = {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+  problem.sizes = training_bytes(experiment);
   problem.bucket_size = experiment.plan.bucket_size;
   problem.micro_batch_size = experiment.plan.micro_batch_size;
   problem.recompute = experiment.plan.recompute;
@@ -104,9 +105,9 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   plan::Candidate candidate;
-  candidate.plan = plan::load_plan(
-      *session.experiment.plan.file, session.graph,
-      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
+  candidate.plan =
+      plan::load_plan(*session.experiment.plan.file, session.graph,
+                      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -119,6 +120,27 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
                                   candidate.report.why_not);
   }
   return planned;
+}
+
+// Closed forms only prune where simulating the candidates is affordable; elsewhere they decide.
+constexpr double kSimulatedWork = 2e6;       // operators × devices
+constexpr std::size_t kMostSimulated = 256;  // candidates kept for it
+
+bool simulates(const plan::Problem& problem) {
+  const double work = static_cast<double>(problem.graph->size()) * problem.cluster->size();
+  return !plan::is_published(problem.objective) && work <= kSimulatedWork;
+}
+
+void simulate_candidates(const Session& session, const plan::Problem& problem, std::size_t top,
+                         planner::Ranking& ranking) {
+  const Experiment& experiment = session.experiment;
+  planner::SimulatedRanking settings;
+  settings.options = experiment.simulation.options;
+  settings.options.noise = {};  // draws would rank plans by luck
+  settings.options.iterations = 1;
+  settings.deeper_warmup = experiment.plan.search_warmup;
+  planner::rank_by_simulation(problem, ranking.plans, settings);
+  if (ranking.plans.size() > top) ranking.plans.resize(top);
 }
 
 void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
@@ -135,6 +157,10 @@ void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
 }
 
 }  // namespace
+
+plan::TrainingBytes training_bytes(const Experiment& experiment) {
+  return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+}
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
@@ -155,11 +181,13 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
   request.schedules = names_of(section.schedules);
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
-  request.top = static_cast<std::size_t>(arguments.top);
+  const auto top = static_cast<std::size_t>(arguments.top);
+  request.top = simulates(request.problem) ? std::max(top, kMostSimulated) : top;
   Planned planned;
   planned.ranking = planner::search(request);
   planned.why_not = planned.ranking.why_not();
   set_warmup(section, planned.ranking);
+  if (simulates(request.problem)) simulate_candidates(session, request.problem, top, planned.ranking);
   return planned;
 }
 

@@ -13,6 +13,9 @@
 
 namespace millrace::app {
 
+/// What the experiment's training adds to the graph.
+plan::TrainingBytes training_bytes(const Experiment& experiment);
+
 /// Plans, best first, and what was refused. `plans` is empty when none fits.
 struct Planned {
   planner::Ranking ranking;

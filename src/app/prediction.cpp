@@ -8,13 +8,30 @@ namespace millrace::app {
 sim::Simulation predict(const Session& session, const Program& program) {
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
   const std::int64_t element = kernels::real_bytes(session.experiment.train.precision);
-  return sim::simulate(session.graph, program, planner::costs_of(program, cost, session.cluster, element));
+  const SimulationSection& section = session.experiment.simulation;
+  sim::Options options = section.options;
+  options.iterations += program.overlap;
+  const std::vector<sim::Straggler> stragglers =
+      sim::random_stragglers(session.experiment.seed, static_cast<std::int64_t>(program.ranks.size()),
+                             section.straggler_fraction, section.straggler_factor);
+  return sim::simulate(session.graph, program, planner::costs_of(cost, session.cluster, element, options), options,
+                       stragglers);
+}
+
+std::optional<sim::Goodput> goodput(const Session& session) {
+  if (!session.experiment.simulation.failures) return std::nullopt;
+  sim::Failures failures = *session.experiment.simulation.failures;
+  failures.devices = session.cluster.size();
+  return sim::goodput(failures);
 }
 
 void take_times(const Session& session, const sim::Simulation& simulation, plan::PlanReport& report) {
-  report.iteration_time_s = report.makespan_s = simulation.iteration_time.value();
+  report.iteration_time_s = simulation.iteration_time.value();
+  report.makespan_s = simulation.makespan.value();
   report.throughput_samples_per_s = static_cast<double>(session.experiment.data.batch) / report.iteration_time_s;
   report.bubble_fraction = simulation.bubble_fraction;
+  report.hidden_communication = {simulation.hidden(sim::Traffic::p2p), simulation.hidden(sim::Traffic::gradients),
+                                 simulation.hidden(sim::Traffic::tensor)};
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
 }

@@ -86,7 +86,9 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
     const sim::Simulation simulation = predict(session, programs.train.front());
     predicted_ = *chosen.report;
     take_times(session, simulation, predicted_);
-    for (const TimelineRow& row : simulation.timeline.rows) predicted_s_.push_back((row.end - row.start).value());
+    for (const TimelineRow& row : simulation.timeline.rows) {
+      if (row.iteration == 0) predicted_s_.push_back((row.end - row.start).value());
+    }
     const std::filesystem::path file = session.experiment.output;
     make_folder(file.parent_path());
     file_.emplace(file, context_of(session, chosen, world, arguments),

@@ -34,6 +34,10 @@ config::Node write_cluster(const ClusterSection& section);
 PlanSection read_plan(const config::Field& field);
 config::Node write_plan(const PlanSection& plan);
 
+/// \param seed  of the experiment, for draws.
+SimulationSection read_simulation(const config::Field& field, std::uint64_t seed);
+config::Node write_simulation(const SimulationSection& section);
+
 void read_train(const config::Field& field, Experiment& experiment);
 config::Node write_train(const Experiment& experiment);
 

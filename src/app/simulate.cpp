@@ -1,4 +1,6 @@
-// `millrace simulate`: one iteration of the best plan in simulated time, and its picture.
+// `millrace simulate`: iterations of the best plan in simulated time, their pictures and their traces.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,19 +11,100 @@
 #include "app/session.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "record/chrome_trace.h"
 #include "record/timeline_svg.h"
+#include "record/timeline_text.h"
+#include "sim/memory_profile.h"
 #include "storage/write_aside.h"
 
 namespace millrace::app {
 namespace {
 
-void print_ranks(const sim::Simulation& run) {
-  planner::Table table{{"rank", "busy", "idle", "live micro-batches"}, {}};
+using Profile = std::vector<std::vector<sim::MemorySample>>;
+
+// What is drawn: the first iteration; all of them where iterations run into each other.
+Timeline drawn(const Program& program, const Timeline& timeline) {
+  if (program.overlap > 0) return timeline;
+  Timeline first;
+  for (const TimelineRow& row : timeline.rows) {
+    if (row.iteration == 0) first.rows.push_back(row);
+  }
+  return first;
+}
+
+Profile profile_of(const Session& session, const Program& program, const Timeline& timeline) {
+  const plan::AnalyticBytes bytes(session.graph, training_bytes(session.experiment), program.receive_window);
+  return sim::memory_profile(program, timeline, [&](std::int32_t stage, int rank) {
+    const ProgramStage& held = program.stages[static_cast<std::size_t>(stage)];
+    const auto index = std::find(held.ranks.begin(), held.ranks.end(), rank) - held.ranks.begin();
+    std::int64_t rows = 0;
+    for (const std::vector<RowInterval>& intervals : held.rows) {
+      rows = std::max(rows, intervals[held.replica_of(static_cast<std::size_t>(index))].size());
+    }
+    return bytes.footprint(held.ops, rows, held.recompute);
+  });
+}
+
+std::vector<record::TraceCounter> counters(const Profile& profile) {
+  std::vector<record::TraceCounter> all;
+  for (std::size_t rank = 0; rank < profile.size(); ++rank) {
+    record::TraceCounter counter{static_cast<std::int32_t>(rank), "memory in bytes", {}};
+    for (const sim::MemorySample& sample : profile[rank]) {
+      const plan::StageMemory& m = sample.memory;
+      counter.samples.push_back({sample.time,
+                                 {{"weights", m.weights.value()},
+                                  {"gradients", m.gradients.value()},
+                                  {"optimizer", m.optimizer.value()},
+                                  {"activations", m.activations.value()},
+                                  {"workspace", m.workspace.value()},
+                                  {"buffers", m.buffers.value()}}});
+    }
+    all.push_back(std::move(counter));
+  }
+  return all;
+}
+
+void print_ranks(const sim::Simulation& run, const Profile& profile) {
+  planner::Table table{{"rank", "busy", "idle", "waits for messages", "for gradients", "for tensors",
+                        "live micro-batches", "peak memory"},
+                       {}};
+  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
-    table.rows.push_back(
-        {std::to_string(r), format(run.busy[r]), format(run.idle[r]), std::to_string(run.peak_live_micro_batches[r])});
+    table.rows.push_back({std::to_string(r), format(run.busy[r]), format(run.idle[r]), format(run.exposed[r][0]),
+                          format(run.exposed[r][1]), format(run.exposed[r][2]),
+                          std::to_string(run.peak_live_micro_batches[r]), format(peak[r].memory.total())});
   }
   print(table_text(table));
+}
+
+nlohmann::json ranks_json(const sim::Simulation& run, const Profile& profile) {
+  nlohmann::json ranks = nlohmann::json::array();
+  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
+  for (std::size_t r = 0; r < run.busy.size(); ++r) {
+    const plan::StageMemory& m = peak[r].memory;
+    ranks.push_back({{"rank", r},
+                     {"busy_s", run.busy[r].value()},
+                     {"idle_s", run.idle[r].value()},
+                     {"exposed_s",
+                      {{"p2p", run.exposed[r][0].value()},
+                       {"gradients", run.exposed[r][1].value()},
+                       {"tensor", run.exposed[r][2].value()}}},
+                     {"peak_live_micro_batches", run.peak_live_micro_batches[r]},
+                     {"peak_memory_bytes", m.total().value()},
+                     {"peak_memory",
+                      {{"weights", m.weights.value()},
+                       {"gradients", m.gradients.value()},
+                       {"optimizer", m.optimizer.value()},
+                       {"activations", m.activations.value()},
+                       {"workspace", m.workspace.value()},
+                       {"buffers", m.buffers.value()}}}});
+  }
+  return ranks;
+}
+
+void write(const std::string& file, const std::string& text) {
+  storage::write_text_aside(file, storage::Existing::replace, text);
+  log::notice(fmt::format("wrote {}", file));
 }
 
 }  // namespace
@@ -36,25 +119,36 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   const sim::Simulation run = predict(session, program);
   plan::PlanReport& report = *chosen.report;
   take_times(session, run, report);
-  const std::string facts = fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} %", format(run.iteration_time),
-                                        report.throughput_samples_per_s, run.bubble_fraction * 100);
-  if (!arguments.svg.empty()) {
-    const std::string title = fmt::format("{}: {} pipelines, {} micro-batches, {}", session.experiment.name,
-                                          report.pipelines, report.micro_batches, report.schedule);
-    storage::write_text_aside(arguments.svg, storage::Existing::replace,
-                              record::timeline_svg(program, run.timeline, {title, facts}));
-    log::notice(fmt::format("wrote {}", arguments.svg));
+  const Timeline timeline = drawn(program, run.timeline);
+  const Profile profile = profile_of(session, program, timeline);
+  const std::optional<sim::Goodput> left = goodput(session);
+  std::string facts = fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} %", format(run.iteration_time),
+                                  report.throughput_samples_per_s, run.bubble_fraction * 100);
+  if (left) facts += fmt::format(" · goodput {:.1f} %", left->fraction * 100);
+  const std::string title = fmt::format("{}: {} pipelines, {} micro-batches, {}", session.experiment.name,
+                                        report.pipelines, report.micro_batches, report.schedule);
+  if (!arguments.svg.empty()) write(arguments.svg, record::timeline_svg(program, timeline, {title, facts}));
+  if (!arguments.trace_file.empty()) {
+    write(arguments.trace_file, record::chrome_trace(program, timeline, title, counters(profile)));
   }
   if (arguments.format == Format::json) {
-    print(
-        nlohmann::json{{"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
-                       {"kind", "simulated"},
-                       {"plans", {plan_json(report, session.graph)}}});
+    nlohmann::json document{
+        {"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
+        {"kind", "simulated"},
+        {"plans", {plan_json(report, session.graph)}},
+        {"ranks", ranks_json(run, profile)}};
+    if (left) {
+      document["goodput"] = {{"fraction", left->fraction},
+                             {"checkpoint_every_s", left->checkpoint_every.value()},
+                             {"failures_per_day", left->failures_per_day}};
+    }
+    print(document);
     return ExitCode::done;
   }
   if (arguments.explain) print_explanation(session, report);
   print("simulated: " + facts + "\n\n");
-  print_ranks(run);
+  if (arguments.timeline) print(record::timeline_text(program, timeline) + "\n");
+  print_ranks(run, profile);
   return ExitCode::done;
 }
 

@@ -46,6 +46,14 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
+/// What the computers behind the devices add: alike on all nodes.
+struct Host {
+  Seconds dispatch{};  ///< of one operator by the process that feeds a device: computation never runs ahead of it
+  double spread = 0;   ///< relative standard deviation of the speeds of like devices
+
+  bool operator==(const Host&) const = default;
+};
+
 enum class Kind : std::uint8_t {
   local,     ///< the ranks of this job
   described  ///< what a file says
@@ -72,6 +80,8 @@ class Cluster {
   const std::vector<Node>& nodes() const { return nodes_; }
   int node_of(int device) const { return node_of_[static_cast<std::size_t>(device)]; }
   const Network& network() const { return network_; }
+  const Host& host() const { return host_; }
+  void set_host(Host host) { host_ = host; }
 
   /// The link that two devices share: that of their node, else of the smallest tier that holds both nodes, else the
   /// network's with oversubscription taken off. A device with itself: unlimited, no latency.
@@ -88,6 +98,7 @@ class Cluster {
   std::vector<int> node_of_;
   std::vector<Node> nodes_;
   Network network_;
+  Host host_{};
 };
 
 }  // namespace millrace::cluster

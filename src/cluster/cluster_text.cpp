@@ -32,6 +32,10 @@ config::Node to_node(const Device& device) {
     config::Node& efficiency = map.add("efficiency", config::Node::map());
     for (const auto& [kind, part] : device.efficiency) efficiency.add(kind, real(part));
   }
+  if (!device.ramp.empty()) {
+    config::Node& ramp = map.add("ramp", config::Node::map());
+    for (const auto& [kind, time] : device.ramp) ramp.add(kind, config::to_node(config::Value(time)));
+  }
   map.add("speed", real(device.speed));
   map.add("launch", config::to_node(config::Value(device.launch)));
   return map;
@@ -83,6 +87,11 @@ config::Node to_node(const Cluster& cluster) {
     if (devices.find(device.name) == nullptr) devices.add(device.name, to_node(device));
   }
   root.add("nodes", nodes_of(cluster));
+  if (cluster.host() != Host{}) {
+    config::Node& host = root.add("host", config::Node::map());
+    host.add("dispatch", config::to_node(config::Value(cluster.host().dispatch)));
+    host.add("spread", real(cluster.host().spread));
+  }
   const Network& network = cluster.network();
   config::Node& map = root.add("network", config::Node::map());
   add_link(map, network.link);

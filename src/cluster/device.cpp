@@ -24,4 +24,9 @@ double Device::reached(std::string_view kind) const {
   return found == efficiency.end() ? 1.0 : found->second;
 }
 
+Seconds Device::ramp_of(std::string_view kind) const {
+  const auto found = ramp.find(kind);
+  return found == ramp.end() ? Seconds{} : found->second;
+}
+
 }  // namespace millrace::cluster

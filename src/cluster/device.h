@@ -17,6 +17,7 @@ struct Device {
   std::optional<Bytes> memory{};                               ///< none: not limited
   BytesPerSecond bandwidth{};                                  ///< of its memory
   std::map<std::string, double, std::less<>> efficiency{};     ///< reached part of the peak: conv, matmul; others 1
+  std::map<std::string, Seconds, std::less<>> ramp{};          ///< of an operator without work, by kind; others 0
   double speed = 1.0;                                          ///< 0.5: every operator takes twice as long
   Seconds launch{};                                            ///< added to every operator
 
@@ -24,8 +25,11 @@ struct Device {
 
   /// \throws InvalidInput  when the device has no figure for `precision`; names those that it has.
   FlopsPerSecond peak(std::string_view precision) const;
-  /// Reached part of the peak for operators of `kind` ("conv", "matmul"); 1 where nothing is known.
+  /// Reached part of the peak for operators of `kind` ("conv", "matmul"); 1 where nothing is known. "memory" and
+  /// "attention" are parts of the memory's bandwidth.
   double reached(std::string_view kind) const;
+  /// Start, ramp-up and drain of operators of `kind`; 0 where nothing is known.
+  Seconds ramp_of(std::string_view kind) const;
 };
 
 }  // namespace millrace::cluster

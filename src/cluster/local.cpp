@@ -14,8 +14,8 @@ namespace {
 Device core_set(int threads, double speed) {
   Device device;
   device.name = threads == 1 ? "1 core" : fmt::format("{} cores", threads);
-  device.flops = {{"fp32", kCoreFlopsFp32 * threads}, {"fp64", kCoreFlopsFp64 * threads},
-                  {"bf16", kCoreFlopsBf16 * threads}};
+  device.flops = {
+      {"fp32", kCoreFlopsFp32 * threads}, {"fp64", kCoreFlopsFp64 * threads}, {"bf16", kCoreFlopsBf16 * threads}};
   device.bandwidth = kCoreBandwidth * threads;
   device.speed = speed;
   device.launch = kOperatorLaunch;

@@ -16,6 +16,9 @@ namespace {
 constexpr std::int64_t kMost = 1 << 20;
 constexpr double kSmallest = 1e-9;  // of what is divided by
 
+// Classes of operators by what bounds them (cost/saturation.h).
+const std::vector<std::string> kKinds{"conv", "matmul", "memory", "attention", "fused_attention", "other"};
+
 using Kinds = std::map<std::string, Device, std::less<>>;
 
 // The allowed keys of a map whose values are of one type: flops by precision, efficiency by kind of operator.
@@ -40,8 +43,13 @@ Device read_device(const std::string& name, const config::Field& field) {
   const config::Field bandwidth = reader.field("bandwidth");
   device.bandwidth = bandwidth ? read_bandwidth(bandwidth) : kUnlimited;
   if (const config::Field efficiency = reader.field("efficiency")) {
-    read_each(efficiency, {"conv", "matmul", "other"}, [&](const std::string& kind, const config::Field& value) {
+    read_each(efficiency, kKinds, [&](const std::string& kind, const config::Field& value) {
       device.efficiency[kind] = value.as(config::Real{kSmallest, 1.0});
+    });
+  }
+  if (const config::Field ramp = reader.field("ramp")) {
+    read_each(ramp, kKinds, [&](const std::string& kind, const config::Field& value) {
+      device.ramp[kind] = value.as(config::Duration{});
     });
   }
   device.speed = reader.get("speed", config::Real{kSmallest}, 1.0);
@@ -88,10 +96,12 @@ class Machine {
 
   std::size_t nodes() const { return nodes_.size(); }
 
-  std::optional<Cluster> finish(const std::string& name, Network network) {
+  std::optional<Cluster> finish(const std::string& name, Network network, Host host) {
     if (devices_.empty()) return std::nullopt;
-    return Cluster(name, Kind::described, std::move(devices_), std::move(node_of_), std::move(nodes_),
-                   std::move(network));
+    Cluster cluster(name, Kind::described, std::move(devices_), std::move(node_of_), std::move(nodes_),
+                    std::move(network));
+    cluster.set_host(host);
+    return cluster;
   }
 
  private:
@@ -161,6 +171,15 @@ Network read_network(const config::Field& field, std::size_t nodes) {
   return network;
 }
 
+Host read_host(const config::Field& field) {
+  if (!field) return {};
+  config::Reader reader = field.map();
+  Host host;
+  host.dispatch = reader.get("dispatch", config::Duration{}, Seconds{});
+  host.spread = reader.get("spread", config::Real{0.0, 1.0}, 0.0);
+  return host;
+}
+
 }  // namespace
 
 Link read_link(config::Reader& reader) {
@@ -174,7 +193,7 @@ std::optional<Cluster> read_long_form(config::Reader& reader, const std::string&
   for (const config::Field& node : nodes.items()) machine.add(node);
   if (nodes.is_list() && nodes.items().empty()) nodes.refuse("needs at least one node");
   Network network = read_network(reader.field("network"), machine.nodes());
-  return machine.finish(name, std::move(network));
+  return machine.finish(name, std::move(network), read_host(reader.field("host")));
 }
 
 }  // namespace millrace::cluster

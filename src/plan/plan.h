@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Plan {
   std::string model;
   std::string graph_digest;
   std::string schedule = "1f1b";
+  std::map<std::string, std::string> schedule_options;  ///< by name, written as in YAML; what is not here is default
   Bytes bucket_size = 25_MiB;
   std::vector<Pipeline> pipelines;
 

@@ -1,8 +1,18 @@
 // The bridge from operator costs to instruction costs.
 #include "planner/simulated.h"
 
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "base/hash.h"
+#include "sim/network.h"
+
 namespace millrace::planner {
 namespace {
+
+// Of a piece of computation: what its time depends on, its operators by their hash.
+using PieceKey = std::tuple<InstructionKind, std::uint64_t, std::int64_t, int>;
 
 // An optimizer step reads and writes the weight and its state and reads the gradient: about four passes over memory.
 constexpr double kPassesOfUpdate = 4;
@@ -10,6 +20,7 @@ constexpr double kPassesOfUpdate = 4;
 Seconds seconds_of(const cost::OpTime& time, InstructionKind kind) {
   switch (kind) {
     case InstructionKind::forward:
+    case InstructionKind::recompute:
       return time.forward;
     case InstructionKind::backward:
       return time.backward();
@@ -24,24 +35,34 @@ Seconds seconds_of(const cost::OpTime& time, InstructionKind kind) {
 
 }  // namespace
 
-sim::SimCosts costs_of(const Program& program, const cost::CostModel& cost, const cluster::Cluster& cluster,
-                       std::int64_t bytes_per_element) {
+sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& cluster, std::int64_t bytes_per_element,
+                       const sim::Options& options) {
+  const auto network = std::make_shared<sim::Network>(cluster, cost, options.contention, options.half_duplex);
   sim::SimCosts costs;
   costs.bytes_per_element = bytes_per_element;
-  costs.compute = [&program, &cost](InstructionKind kind, std::int32_t stage, int rank, std::int64_t rows) {
-    Seconds sum{};
-    for (const OpId op : program.stages[static_cast<std::size_t>(stage)].ops) {
-      sum += seconds_of(cost.op_time(op, rows, rank), kind);
+  // Micro-batches and equal devices ask the same again and again.
+  const auto known = std::make_shared<std::map<PieceKey, Seconds>>();
+  costs.compute = [&cost, &cluster, known](const sim::Piece& piece) {
+    const PieceKey key{piece.kind, hash64(std::as_bytes(piece.ops)), piece.rows, cluster.first_alike(piece.rank)};
+    const auto [found, is_new] = known->try_emplace(key, Seconds(0));
+    if (is_new) {
+      for (const OpId op : piece.ops) found->second += seconds_of(cost.op_time(op, piece.rows, piece.rank), piece.kind);
     }
-    return sum;
+    return found->second;
   };
-  costs.transfer = [&cost](Bytes amount, int from, int to) { return cost.transfer_time(amount, from, to); };
-  costs.all_reduce = [&cost](Bytes amount, std::span<const int> owners) {
-    return cost.all_reduce_time(amount, owners);
+  costs.transfer = [network](Bytes amount, int from, int to) { return network->transfer(amount, from, to); };
+  costs.collective = [network](InstructionKind kind, Bytes amount, std::span<const int> ranks) {
+    return network->collective(kind, amount, ranks);
   };
   costs.update = [&cluster](Bytes amount, int rank) {
-    return kPassesOfUpdate * (amount / cluster.device(rank).bandwidth);
+    const BytesPerSecond bandwidth = cluster.device(rank).bandwidth;  // 0: not known
+    return bandwidth > BytesPerSecond(0) ? kPassesOfUpdate * (amount / bandwidth) : Seconds(0);
   };
+  if (options.contention == sim::Contention::dynamic) {
+    costs.message_ports = [network](int from, int to) { return network->message_ports(from, to); };
+    costs.collective_ports = [network](std::span<const int> ranks) { return network->collective_ports(ranks); };
+    costs.ports = network->ports();
+  }
   return costs;
 }
 

@@ -11,8 +11,10 @@ namespace millrace {
 
 /// The buckets of `stages`, in the one order in which every rank issues their reductions: the order in which a
 /// backward pass completes them, last operators first. A tensor belongs to all ranks that hold a stage using it, in
-/// every pipeline; tensors with the same owners fill a bucket up to `bucket_size` (4 bytes an element), and a larger
-/// one has its own. A tied parameter counts from its earliest use, since its last contribution comes from there.
+/// every pipeline; tensors of the same stages fill a bucket up to `bucket_size` (4 bytes an element), and a larger one
+/// has its own. A tied parameter counts from its earliest use, since its last contribution comes from there. A
+/// tensor-parallel stage has such buckets for each of its shards, of that shard's part.
+/// \throws InvalidInput  a parameter of stages with different numbers of shards.
 std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramStage>& stages, Bytes bucket_size);
 
 }  // namespace millrace

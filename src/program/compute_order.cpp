@@ -11,6 +11,13 @@ std::int32_t flat_index(const Plan& plan, StageRef stage) {
   return static_cast<std::int32_t>(index) + stage.stage;
 }
 
+const Stage& stage_at(const Plan& plan, std::int32_t flat_stage) {
+  auto index = static_cast<std::size_t>(flat_stage);
+  std::size_t p = 0;
+  while (index >= plan.pipelines[p].stages.size()) index -= plan.pipelines[p++].stages.size();
+  return plan.pipelines[p].stages[index];
+}
+
 ComputeOrder::ComputeOrder(const Plan& plan) {
   int ranks = 0;
   for (const Pipeline& pipeline : plan.pipelines) {
@@ -27,24 +34,25 @@ ComputeOrder::Lane ComputeOrder::lane(StageRef stage) {
   return Lane(*this, first_stage_.at(static_cast<std::size_t>(stage.pipeline)) + stage.stage);
 }
 
-ComputeOrder::Lane& ComputeOrder::Lane::append(ComputeKind kind, std::int64_t micro_batch) {
+ComputeOrder::Lane& ComputeOrder::Lane::add(ComputeKind kind, std::int64_t micro_batch, std::int64_t lag) {
   for (const int device : order_->stage_devices_.at(static_cast<std::size_t>(stage_))) {
-    order_->ranks_[static_cast<std::size_t>(device)].push_back({kind, stage_, static_cast<std::int32_t>(micro_batch)});
+    order_->ranks_[static_cast<std::size_t>(device)].push_back(
+        {kind, stage_, static_cast<std::int32_t>(micro_batch), static_cast<std::int32_t>(lag)});
   }
   return *this;
 }
 
 ComputeOrder::Lane& ComputeOrder::Lane::forward(std::int64_t micro_batch) {
-  return append(ComputeKind::forward, micro_batch);
+  return add(ComputeKind::forward, micro_batch);
 }
 ComputeOrder::Lane& ComputeOrder::Lane::backward(std::int64_t micro_batch) {
-  return append(ComputeKind::backward, micro_batch);
+  return add(ComputeKind::backward, micro_batch);
 }
 ComputeOrder::Lane& ComputeOrder::Lane::backward_input(std::int64_t micro_batch) {
-  return append(ComputeKind::backward_input, micro_batch);
+  return add(ComputeKind::backward_input, micro_batch);
 }
 ComputeOrder::Lane& ComputeOrder::Lane::backward_weight(std::int64_t micro_batch) {
-  return append(ComputeKind::backward_weight, micro_batch);
+  return add(ComputeKind::backward_weight, micro_batch);
 }
 
 }  // namespace millrace

@@ -41,15 +41,15 @@ std::string describe(const Graph& graph, const Program& program, const Instructi
       return describe_bucket(graph, program, instruction);
     case InstructionKind::reduce_norm:
       return std::string(name(instruction.kind));
-    case InstructionKind::forward:
-    case InstructionKind::backward:
-    case InstructionKind::backward_input:
-    case InstructionKind::backward_weight:
+    default:
       break;
   }
   const StageRef ref = program.stages[static_cast<std::size_t>(instruction.stage)].ref;
-  return fmt::format("{} of stage {} of pipeline {}, micro-batch {}", name(instruction.kind), ref.stage, ref.pipeline,
-                     instruction.micro_batch);
+  std::string text = fmt::format("{} of stage {} of pipeline {}, micro-batch {}", name(instruction.kind), ref.stage,
+                                 ref.pipeline, instruction.micro_batch);
+  if (instruction.segment >= 0) text += fmt::format(", segment {}", instruction.segment);
+  if (instruction.lag > 0) text += fmt::format(", of {} iterations before", instruction.lag);
+  return text;
 }
 
 std::string describe(const Graph& graph, const Program& program, int rank, std::size_t position) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "program/unroll.h"
+
 namespace millrace {
 namespace {
 
@@ -10,24 +12,23 @@ constexpr std::int32_t kAllStages = -1;
 
 }  // namespace
 
-int peak_live_micro_batches(const RankProgram& rank, std::int32_t stage, bool training) {
-  int live = 0;
-  int peak = 0;
-  for (const Instruction& instruction : rank.instructions) {
-    if (stage != kAllStages && instruction.stage != stage) continue;
-    if (instruction.kind == InstructionKind::forward) peak = std::max(peak, ++live);
-    const bool frees =
-        training ? instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_weight
-                 : instruction.kind == InstructionKind::forward;
-    if (frees) --live;
-  }
-  return peak;
-}
-
-std::vector<int> peak_live_micro_batches(const Program& program) {
+std::vector<int> peak_live_micro_batches(const Program& program, std::int32_t stage) {
   std::vector<int> peaks;
-  for (const RankProgram& rank : program.ranks) {
-    peaks.push_back(peak_live_micro_batches(rank, kAllStages, program.training));
+  // Every state of a program that does not flush is reached by the iteration after the first that drains.
+  const auto lists = unroll(program, program.overlap + 1);
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    int live = 0;
+    int peak = 0;
+    for (const UnrolledInstruction& step : lists[rank]) {
+      const Instruction& at = program.ranks[rank].instructions[static_cast<std::size_t>(step.position)];
+      if ((stage != kAllStages && at.stage != stage) || at.segment > 0) continue;
+      if (at.kind == InstructionKind::forward) peak = std::max(peak, ++live);
+      const bool frees = program.training
+                             ? at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_weight
+                             : at.kind == InstructionKind::forward;
+      if (frees) --live;
+    }
+    peaks.push_back(peak);
   }
   return peaks;
 }

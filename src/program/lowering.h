@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -10,20 +11,34 @@
 
 namespace millrace {
 
+/// How far the reduction of gradients is hidden (METHODS 5). Each level includes those before it.
+enum class Hiding : std::uint8_t {
+  drain,     ///< level 1: a bucket's reduction follows the computation that completes it
+  backward,  ///< level 2: it may start inside that computation (Instruction::op)
+  update     ///< level 3: a bucket's update waits for its own reduction only; there is no norm, hence no clipping
+};
+
 struct LoweringOptions {
   int receive_window = 1;          ///< receives posted ahead of the one waited for, per edge and peer; at least 0
   std::int32_t tag_limit = 32767;  ///< highest tag that the transport takes; 32767 is what MPI promises
+  Hiding hiding = Hiding::drain;
+  /// Of tensor-parallel stages, by flat index of the stage, in the order of execution.
+  std::vector<TensorCollective> collectives{};
 };
 
 /// The program of one training iteration on `batch` rows. Receives stand right before the computation that needs
 /// them, sends right after the one that makes them. A rank whose rows of a micro-batch are empty still lists the
 /// computation (interpreters skip it) and takes part in all reductions; messages without rows do not exist. A gradient
-/// that comes back from several stages is summed in the order of its receives: latest stage first, then by rows.
-/// A bucket with one owner has no reduce_gradients, only its update. Every rank enters reduce_norm, with or without
-/// parameters.
+/// that comes back from several stages is summed latest stage first, then by rows: in the order of its receives, with
+/// stages of the same rank in their place. A rank that holds several consumers of a tensor receives it once. Where a
+/// stage recomputes, that stands before the receives of its backward.
+/// Buckets are reduced in their order, each as soon as it and all before it are complete on the rank. A bucket with
+/// one owner has no reduce_gradients, only its update. Every rank enters reduce_norm, with or without parameters,
+/// unless updates do not wait for it. What an order with `update` actions gathers is reduced and applied where they
+/// stand, without a norm.
 /// \pre  the plan is valid for the graph.
-/// \throws InvalidInput  a rank that holds two stages, replicas of several devices, recomputation (not offered by
-///                       programs), or more edges between two ranks than tags.
+/// \throws InvalidInput  stages of a pipeline that share some devices and not all; parameters tied across stages with
+///                       an order that updates by itself; more edges between two ranks than tags.
 Program lower(const Graph& graph, const Plan& plan, const ComputeOrder& order, std::int64_t batch,
               const LoweringOptions& options = {});
 

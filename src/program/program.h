@@ -11,13 +11,20 @@
 
 namespace millrace {
 
-/// A stage of one pipeline as the ranks see it.
+/// A stage of one pipeline as the ranks see it. A rank may hold several: chunks of one pipeline (virtual stages; then
+/// all of their ranks, shares and tensor_parallel are equal) or stages of several pipelines (copies of the model).
+/// What passes between two stages of one rank needs no message: it is in place when its producer has run.
 struct ProgramStage {
   StageRef ref;
   std::vector<OpId> ops;
-  std::vector<int> ranks;                      ///< replica r runs on ranks[r]
+  /// Replica by replica: shard t of replica r runs on ranks[r · tensor_parallel + t].
+  std::vector<int> ranks;
   std::vector<std::vector<RowInterval>> rows;  ///< [micro-batch][replica], rows of the global batch; may be empty
   int slots = 1;                               ///< most micro-batches alive between their forward and backward
+  int tensor_parallel = 1;                     ///< ranks of one replica
+  std::vector<OpId> recompute;                 ///< ascending; their activations are dropped and computed again
+
+  std::size_t replica_of(std::size_t index) const { return index / static_cast<std::size_t>(tensor_parallel); }
 };
 
 enum class Direction : std::uint8_t { activation, gradient };
@@ -37,11 +44,24 @@ struct Transfer {
   std::int32_t tag = 0;   ///< of (edge, micro-batch), below the transport's limit
 };
 
-/// Gradients that are reduced together over the ranks that own them. Buckets never straddle different owner sets;
-/// their order is the same on all ranks.
+/// Gradients that are reduced together over the ranks that own them. Buckets never straddle different sets of stages;
+/// their order is the same on all ranks. A rank that holds several of the stages adds their gradients up before it
+/// joins the reduction, and updates all of its copies alike.
 struct Bucket {
-  std::vector<TensorId> tensors;  ///< parameters and buffers, in storage order
-  std::vector<int> owners;        ///< ranks, ascending
+  std::vector<TensorId> tensors;       ///< parameters and buffers, in storage order
+  std::vector<int> owners;             ///< ranks, ascending
+  std::vector<std::int32_t> stages{};  ///< indices in Program::stages, ascending: those that use the tensors
+  /// Which part of tensor-parallel stages: shard t of each replica owns it. 0 where nothing is split.
+  int shard = 0;
+};
+
+/// A collective inside a tensor-parallel stage, the same for every micro-batch and replica.
+struct TensorCollective {
+  InstructionKind kind = InstructionKind::all_reduce;
+  std::int32_t stage = -1;     ///< index in Program::stages
+  bool backward = false;       ///< in the backward (backward_input), else in the forward (and recompute)
+  OpId op = -1;                ///< stands behind this operator's part of the computation
+  std::int64_t row_bytes = 0;  ///< logical bytes of one row: METHODS 7 gives what each kind moves of them
 };
 
 struct RankProgram {
@@ -49,15 +69,26 @@ struct RankProgram {
 };
 
 /// One iteration on a batch of `batch` rows. Evaluation programs hold forwards and their transfers only.
+///
+/// Iterations follow each other without a gap: a rank goes on with its list from the top, and waits only where an
+/// instruction waits. A program with `overlap` > 0 does not flush: instructions with a `lag` belong to earlier
+/// iterations. The first iterations leave out what would belong to iterations before the first; after the last one,
+/// `overlap` more rounds execute only what belongs to iterations that have begun (unroll() in program/unroll.h does
+/// this). A message is known by its transfer and the iteration that it belongs to.
 struct Program {
   std::int64_t batch = 0;
   bool training = true;
   /// Receives posted ahead of the one waited for, per edge and peer (Transfer::edge and sender), in the order of their
   /// instructions.
   int receive_window = 1;
+  /// Updates wait for reduce_norm, which every rank enters once. Else there is none, and each waits for its own
+  /// reduction: no clipping (METHODS 5, level 3, and programs that do not flush).
+  bool norm = true;
+  int overlap = 0;  ///< highest lag of an instruction; 0: the program ends with all that it began
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;
   std::vector<Bucket> buckets;
+  std::vector<TensorCollective> collectives;
   std::vector<RankProgram> ranks;
 };
 

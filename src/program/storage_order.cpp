@@ -6,12 +6,11 @@
 namespace millrace {
 
 std::vector<StoredBucket> stored_buckets(const Program& program, std::int32_t stage) {
-  const int rank = program.stages[static_cast<std::size_t>(stage)].ranks.front();
   std::vector<StoredBucket> stored;
   std::size_t next = 0;
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const Bucket& bucket = program.buckets[b];
-    if (!std::binary_search(bucket.owners.begin(), bucket.owners.end(), rank)) continue;
+    if (!std::binary_search(bucket.stages.begin(), bucket.stages.end(), stage)) continue;
     stored.push_back({static_cast<std::int32_t>(b), next, bucket.tensors.size()});
     next += bucket.tensors.size();
   }

@@ -22,7 +22,8 @@ struct StoredBucket {
 /// the same buckets as the training program of its plan.
 std::vector<TensorId> storage_order(const Program& program, std::int32_t stage);
 
-/// The buckets that `stage` takes part in, ascending. Ranks hold one stage, so owners own whole buckets.
+/// The buckets that `stage` takes part in, ascending. It holds all tensors of each: buckets never straddle sets of
+/// stages.
 std::vector<StoredBucket> stored_buckets(const Program& program, std::int32_t stage);
 
 }  // namespace millrace

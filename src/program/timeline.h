@@ -15,9 +15,10 @@ struct TimelineRow {
   Instruction instruction;
   Seconds start{};
   Seconds end{};
+  std::int32_t iteration = 0;  ///< that it belongs to, where there are several
 };
 
-/// Rows ordered by rank, then position. Times count from the start of the iteration.
+/// Rows ordered by rank, then by when the rank came to them. Times count from the start of the iteration.
 struct Timeline {
   std::vector<TimelineRow> rows;
 };

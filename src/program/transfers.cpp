@@ -2,6 +2,7 @@
 #include "program/transfers.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "graph/stage_graph.h"
@@ -32,6 +33,8 @@ std::vector<Crossing> find_crossings(const Graph& graph, const Program& program)
       crossing.tensor = input;
       crossing.producer = producer_of[static_cast<std::size_t>(graph.tensor(input).producer)];
       crossing.consumer = static_cast<std::int32_t>(to);
+      // In place on ranks that hold both stages.
+      if (program.stages[static_cast<std::size_t>(crossing.producer)].ranks == stage.ranks) continue;
       crossing.has_gradient =
           program.training && std::binary_search(part.gradient_inputs.begin(), part.gradient_inputs.end(), input);
       crossings.push_back(std::move(crossing));
@@ -40,15 +43,26 @@ std::vector<Crossing> find_crossings(const Graph& graph, const Program& program)
   return crossings;
 }
 
+// Each shard of a receiving replica takes its rows from one shard of the sending one: they hold the same.
+void add_message(Program& program, Transfer transfer, std::size_t from_replica, std::size_t to_replica) {
+  const ProgramStage& sending = program.stages[static_cast<std::size_t>(transfer.from_stage)];
+  const ProgramStage& receiving = program.stages[static_cast<std::size_t>(transfer.to_stage)];
+  const auto sources = static_cast<std::size_t>(sending.tensor_parallel);
+  const auto shards = static_cast<std::size_t>(receiving.tensor_parallel);
+  for (std::size_t t = 0; t < shards; ++t) {
+    transfer.sender = sending.ranks[from_replica * sources + t % sources];
+    transfer.receiver = receiving.ranks[to_replica * shards + t];
+    program.transfers.push_back(transfer);
+  }
+}
+
 // Rows of replicas follow each other, so one walk over both lists meets every non-empty intersection.
 void add_messages(Program& program, const Crossing& crossing, Direction direction, std::size_t micro_batch) {
   const bool activation = direction == Direction::activation;
   const std::int32_t from = activation ? crossing.producer : crossing.consumer;
   const std::int32_t to = activation ? crossing.consumer : crossing.producer;
-  const ProgramStage& sending = program.stages[static_cast<std::size_t>(from)];
-  const ProgramStage& receiving = program.stages[static_cast<std::size_t>(to)];
-  const std::vector<RowInterval>& sent = sending.rows[micro_batch];
-  const std::vector<RowInterval>& wanted = receiving.rows[micro_batch];
+  const std::vector<RowInterval>& sent = program.stages[static_cast<std::size_t>(from)].rows[micro_batch];
+  const std::vector<RowInterval>& wanted = program.stages[static_cast<std::size_t>(to)].rows[micro_batch];
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < sent.size() && j < wanted.size()) {
@@ -59,11 +73,9 @@ void add_messages(Program& program, const Crossing& crossing, Direction directio
       transfer.tensor = crossing.tensor;
       transfer.from_stage = from;
       transfer.to_stage = to;
-      transfer.sender = sending.ranks[i];
-      transfer.receiver = receiving.ranks[j];
       transfer.micro_batch = static_cast<std::int32_t>(micro_batch);
       transfer.rows = rows;
-      program.transfers.push_back(transfer);
+      add_message(program, transfer, i, j);
     }
     if (sent[i].end <= wanted[j].end) {
       ++i;
@@ -90,9 +102,13 @@ Crossings add_transfers(const Graph& graph, Program& program) {
   crossings.all = find_crossings(graph, program);
   crossings.into.resize(program.stages.size());
   crossings.out_of.resize(program.stages.size());
+  // A rank that holds several consumers gets a tensor once, for the first of them.
+  std::set<std::tuple<TensorId, std::int32_t, std::vector<int>>> sent;
   for (std::size_t c = 0; c < crossings.all.size(); ++c) {
     Crossing& crossing = crossings.all[c];
-    crossing.activations = add_all_messages(program, crossing, Direction::activation);
+    const std::vector<int>& ranks = program.stages[static_cast<std::size_t>(crossing.consumer)].ranks;
+    crossing.has_activation = sent.emplace(crossing.tensor, crossing.producer, ranks).second;
+    if (crossing.has_activation) crossing.activations = add_all_messages(program, crossing, Direction::activation);
     if (crossing.has_gradient) crossing.gradients = add_all_messages(program, crossing, Direction::gradient);
     crossings.into[static_cast<std::size_t>(crossing.consumer)].push_back(static_cast<std::int32_t>(c));
     crossings.out_of[static_cast<std::size_t>(crossing.producer)].push_back(static_cast<std::int32_t>(c));

@@ -14,6 +14,7 @@ struct Crossing {
   TensorId tensor = -1;
   std::int32_t producer = -1;  ///< indices in Program::stages
   std::int32_t consumer = -1;
+  bool has_activation = true;  ///< false: another stage on the consumer's ranks has received it
   bool has_gradient = false;
   /// Transfers of micro-batch k: Program::transfers[activations[k] .. activations[k + 1]), and alike for gradients.
   std::vector<std::int32_t> activations;

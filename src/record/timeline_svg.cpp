@@ -26,14 +26,25 @@ constexpr Style kBackward{"backward", "#59a14f", "#ffffff"};
 constexpr Style kWeight{"weight gradient", "#a0cbe8", "#1b1b1b"};
 constexpr Style kReduce{"all-reduce", "#e15759", "#ffffff"};
 constexpr Style kUpdate{"update", "#b07aa1", "#ffffff"};
+constexpr Style kInput{"input gradient", "#8cd17d", "#1b1b1b"};
+constexpr Style kRecompute{"recompute", "#f1ce63", "#1b1b1b"};
+constexpr Style kTensor{"tensor collective", "#ff9d9a", "#1b1b1b"};
 
 std::optional<Style> style_of(InstructionKind kind) {
   switch (kind) {
     case InstructionKind::forward:
       return kForward;
     case InstructionKind::backward:
-    case InstructionKind::backward_input:
       return kBackward;
+    case InstructionKind::backward_input:
+      return kInput;
+    case InstructionKind::recompute:
+      return kRecompute;
+    case InstructionKind::all_reduce:
+    case InstructionKind::all_gather:
+    case InstructionKind::reduce_scatter:
+    case InstructionKind::all_to_all:
+      return kTensor;
     case InstructionKind::backward_weight:
       return kWeight;
     case InstructionKind::reduce_gradients:
@@ -83,7 +94,7 @@ std::string lane_label(const Program& program, int rank) {
 class Canvas {
  public:
   Canvas(std::size_t lanes, double span) : scale_((kWidth - kLeft - kRight) / span), span_(span) {
-    height_ = kTop + static_cast<double>(lanes) * (kLane + kGap) + 60;
+    height_ = kTop + static_cast<double>(lanes) * (kLane + kGap) + 78;
     svg_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
         "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -93,7 +104,7 @@ class Canvas {
 
   static double lane_top(int rank) { return kTop + rank * (kLane + kGap); }
   double x(double seconds) const { return kLeft + seconds * scale_; }
-  double axis_y() const { return height_ - 52; }
+  double axis_y() const { return height_ - 70; }
   double height() const { return height_; }
 
   void text(double at_x, double at_y, std::string_view words, std::string_view attributes = "") {
@@ -134,13 +145,28 @@ class Canvas {
     }
   }
 
-  void legend(double at_y) {
+  // Of the kinds that every program has, and of those that this one has.
+  void legend(double at_y, const Timeline& timeline) {
     double at_x = kLeft;
     for (const Style& style : {kForward, kBackward, kWeight, kReduce, kUpdate}) {
-      box(at_x, at_y - 10, 12, 12, style.fill);
-      text(at_x + 17, at_y, style.label, "fill=\"#333\"");
+      entry(at_x, at_y, style);
       at_x += 130;
     }
+    at_x = kLeft;
+    for (const Style& style : {kRecompute, kInput, kTensor}) {
+      const bool has = std::any_of(timeline.rows.begin(), timeline.rows.end(), [&](const TimelineRow& row) {
+        const std::optional<Style> its = style_of(row.instruction.kind);
+        return its && row.end > row.start && std::string_view(its->label) == style.label;
+      });
+      if (!has) continue;
+      entry(at_x, at_y - 18, style);
+      at_x += 130;
+    }
+  }
+
+  void entry(double at_x, double at_y, const Style& style) {
+    box(at_x, at_y - 10, 12, 12, style.fill);
+    text(at_x + 17, at_y, style.label, "fill=\"#333\"");
   }
 
   std::string finish() { return svg_ + "</svg>\n"; }
@@ -163,7 +189,7 @@ std::string timeline_svg(const Program& program, const Timeline& timeline, const
   canvas.axis();
   for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) canvas.lane(program, rank);
   for (const TimelineRow& row : timeline.rows) canvas.row(row);
-  canvas.legend(canvas.height() - 14);
+  canvas.legend(canvas.height() - 14, timeline);
   return canvas.finish();
 }
 

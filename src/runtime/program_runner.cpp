@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/errors.h"
+
 namespace millrace::runtime {
 namespace {
 
@@ -152,6 +154,8 @@ void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const da
       return reduce_norm();
     case InstructionKind::update_weights:
       return update(instruction);
+    default:
+      throw Error(ExitCode::internal, "the runtime does not execute " + std::string(name(instruction.kind)));
   }
 }
 

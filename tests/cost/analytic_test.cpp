@@ -24,10 +24,14 @@ cluster::Cluster one_device(double flops, double bandwidth, double speed = 1.0) 
 Graph two_linears() {
   GraphBuilder builder("two");
   TensorId x = builder.input("x", {Dims{4}});
-  x = builder.add({.name = "a", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{8}},
-                                                                               {"bias", false}}});
-  builder.add({.name = "b", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{2}},
-                                                                           {"bias", false}}});
+  x = builder.add({.name = "a",
+                   .kind = "linear",
+                   .inputs = {x},
+                   .attributes = {{"out_features", std::int64_t{8}}, {"bias", false}}});
+  builder.add({.name = "b",
+               .kind = "linear",
+               .inputs = {x},
+               .attributes = {{"out_features", std::int64_t{2}}, {"bias", false}}});
   return builder.build();
 }
 

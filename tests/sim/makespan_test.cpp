@@ -27,8 +27,8 @@ Simulation run(const Pipe& pipe) {
                                   .warmup = pipe.warmup};
   const Program program = test::make_program(graph, test::make_plan(graph, {shape}, pipe.schedule), pipe.micro_batches);
   SimCosts costs = zero_costs();
-  costs.compute = [&](InstructionKind kind, std::int32_t, int, std::int64_t) {
-    return Seconds(kind == InstructionKind::forward ? pipe.forward : pipe.backward);
+  costs.compute = [&](const Piece& piece) {
+    return Seconds(piece.kind == InstructionKind::forward ? pipe.forward : pipe.backward);
   };
   costs.transfer = [&](Bytes, int, int) { return Seconds(pipe.hop); };
   return simulate(graph, program, costs);

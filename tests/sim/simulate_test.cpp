@@ -16,9 +16,7 @@ using testing::ElementsAre;
 
 SimCosts unit_costs() {
   SimCosts costs = zero_costs();
-  costs.compute = [](InstructionKind kind, std::int32_t, int, std::int64_t) {
-    return kind == InstructionKind::forward ? 1_s : 2_s;
-  };
+  costs.compute = [](const Piece& piece) { return piece.kind == InstructionKind::forward ? 1_s : 2_s; };
   return costs;
 }
 
@@ -46,13 +44,13 @@ TEST(Simulate, CostsSeeRowsRanksAndBytes) {
   const Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 2}}}), 5);
   SimCosts costs = zero_costs();
   std::vector<std::tuple<int, int, std::int64_t>> computed;
-  costs.compute = [&](InstructionKind kind, std::int32_t stage, int rank, std::int64_t rows) {
-    if (kind == InstructionKind::forward) computed.emplace_back(stage, rank, rows);
+  costs.compute = [&](const Piece& piece) {
+    if (piece.kind == InstructionKind::forward) computed.emplace_back(piece.stage, piece.rank, piece.rows);
     return Seconds(0);
   };
   std::vector<std::tuple<std::int64_t, int, int>> moved;
   costs.transfer = [&](Bytes bytes, int from, int to) {
-    moved.emplace_back(bytes.value(), from, to);
+    if (bytes > 0_B) moved.emplace_back(bytes.value(), from, to);
     return Seconds(0);
   };
   simulate(graph, program, costs);
@@ -73,7 +71,7 @@ TEST(Simulate, ReductionsOfARankRunOneAfterTheOther) {
   plan.bucket_size = 80_B;  // two buckets
   const Program program = test::make_program(graph, plan, 2);
   SimCosts costs = unit_costs();
-  costs.all_reduce = [](Bytes bytes, std::span<const int>) { return bytes == 8_B ? 1_s : 10_s; };
+  costs.collective = [](InstructionKind, Bytes bytes, std::span<const int>) { return bytes == 8_B ? 1_s : 10_s; };
   costs.update = [](Bytes, int) { return 3_s; };
   // Computation ends at 3, the reductions at 13 and 23, the norm at 24, the updates at 27 and 30.
   EXPECT_EQ(simulate(graph, program, costs).iteration_time, 30_s);
@@ -85,7 +83,7 @@ TEST(Simulate, ReductionsStartWithTheLastOwner) {
       graph, {{.replicas = {1, 1}, .share = 0.5}, {.replicas = {1, 1}, .micro_batches = 2, .share = 0.5}});
   const Program program = test::make_program(graph, plan, 4);
   SimCosts costs = unit_costs();
-  costs.all_reduce = [](Bytes bytes, std::span<const int>) { return bytes == 8_B ? 0_s : 5_s; };
+  costs.collective = [](InstructionKind, Bytes bytes, std::span<const int>) { return bytes == 8_B ? 0_s : 5_s; };
   // Pipeline 0 ends at 6, pipeline 1 at 9: its last stage at 7, its first at 9.
   EXPECT_EQ(simulate(graph, program, costs).iteration_time, 14_s);
 }
@@ -95,9 +93,9 @@ TEST(Simulate, MessagesWaitUntilTheirReceiveIsPosted) {
   const Plan plan = test::make_plan(graph, {{.replicas = {1, 1}, .micro_batches = 4}}, "gpipe");
   const ComputeOrder order = schedules::compute_order(plan, make_stage_dag(graph, plan));
   SimCosts costs = zero_costs();
-  costs.compute = [](InstructionKind kind, std::int32_t stage, int, std::int64_t) {
-    if (kind != InstructionKind::forward) return 0_s;
-    return stage == 0 ? 1_s : 10_s;
+  costs.compute = [](const Piece& piece) {
+    if (piece.kind != InstructionKind::forward) return 0_s;
+    return piece.stage == 0 ? 1_s : 10_s;
   };
   costs.transfer = [](Bytes, int from, int) { return from == 0 ? 4_s : 0_s; };
   const auto time = [&](int window) {
@@ -112,8 +110,9 @@ TEST(Simulate, RefusesProgramsThatCannotEnd) {
   const Graph graph = test::chain(1);
   Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 1}}}), 1);
   program.ranks[0].instructions.erase(program.ranks[0].instructions.begin() + 1);  // its send
-  EXPECT_THAT([&] { simulate(graph, program, zero_costs()); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("rank 0 waits for ever at instruction 1")));
+  EXPECT_THAT(
+      [&] { simulate(graph, program, zero_costs()); },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("rank 1 waits for ever at instruction 0 (receive_activation)")));
 }
 
 }  // namespace

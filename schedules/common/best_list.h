@@ -1,0 +1,24 @@
+// The best order of several list-scheduling rules, improved by exchanges: what zb-greedy and zb-v return.
+#pragma once
+
+#include <string_view>
+
+#include "program/compute_order.h"
+#include "program/stage_dag.h"
+#include "schedules/common/columns.h"
+#include "schedules/common/list_schedule.h"
+
+namespace millrace::schedules {
+
+enum class ListObjective { span, makespan };
+
+/// Tries all rules, keeps the order with the least longest span (or makespan; the other breaks ties) and moves single
+/// actions of it by up to three places as long as that helps, within a fixed number of steps: a pure function.
+/// \throws InvalidInput  when no rule ends under the memory limits, naming the device and what it needs at least.
+ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
+                             std::string_view schedule);
+
+/// Writes the orders of all columns to the lanes of their stages.
+ComputeOrder to_compute_order(const Plan& plan, const ColumnOrders& orders);
+
+}  // namespace millrace::schedules

@@ -1,0 +1,178 @@
+// One action after the other; a bucket is reduced as soon as it and all before it are complete.
+#include "program/rank_writer.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+bool contributes(ComputeKind kind) { return kind == ComputeKind::backward || kind == ComputeKind::backward_weight; }
+
+bool holds(const std::vector<std::int32_t>& sorted, std::int32_t value) {
+  return std::binary_search(sorted.begin(), sorted.end(), value);
+}
+
+}  // namespace
+
+RankWriter::RankWriter(const Graph& graph, const Program& program, const Crossings& crossings, int rank, Hiding hiding)
+    : graph_(graph), program_(program), crossings_(crossings), rank_(rank), hiding_(hiding) {
+  for (std::size_t b = 0; b < program.buckets.size(); ++b) {
+    const std::vector<int>& owners = program.buckets[b].owners;
+    if (std::binary_search(owners.begin(), owners.end(), rank)) owned_.push_back(static_cast<std::int32_t>(b));
+  }
+}
+
+RankProgram RankWriter::write(const std::vector<ComputeAction>& actions) {
+  note_last_contributions(actions);
+  for (std::size_t i = 0; i < actions.size(); ++i) write_action(actions[i], i);
+  if (program_.training && !updates_in_order_) {
+    reduce_complete(actions.size(), -1);
+    reduce_norm_and_update();
+  }
+  return std::move(result_);
+}
+
+void RankWriter::note_last_contributions(const std::vector<ComputeAction>& actions) {
+  complete_after_.assign(owned_.size(), 0);
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (actions[i].kind == ComputeKind::update) updates_in_order_ = true;
+    if (!contributes(actions[i].kind)) continue;
+    for (std::size_t b = 0; b < owned_.size(); ++b) {
+      const Bucket& bucket = program_.buckets[static_cast<std::size_t>(owned_[b])];
+      if (holds(bucket.stages, actions[i].stage)) complete_after_[b] = i;
+    }
+  }
+}
+
+void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
+  const auto s = static_cast<std::size_t>(action.stage);
+  const bool recomputes = !program_.stages[s].recompute.empty();
+  switch (action.kind) {
+    case ComputeKind::forward:
+      messages(InstructionKind::receive_activation, action, crossings_.into[s]);
+      computation(InstructionKind::forward, action);
+      messages(InstructionKind::send_activation, action, crossings_.out_of[s]);
+      return;
+    case ComputeKind::backward:
+    case ComputeKind::backward_input:
+      // Recomputation needs nothing from other ranks: it goes on while the gradient is on its way.
+      if (recomputes) computation(InstructionKind::recompute, action);
+      messages(InstructionKind::receive_gradient, action, crossings_.gradients_back_to[s]);
+      computation(action.kind == ComputeKind::backward ? InstructionKind::backward : InstructionKind::backward_input,
+                  action);
+      if (hiding_ != Hiding::drain && action.kind == ComputeKind::backward) reduce_complete(index, action.stage);
+      messages(InstructionKind::send_gradient, action, crossings_.into[s]);
+      if (action.kind == ComputeKind::backward) reduce_complete(index, -1);
+      return;
+    case ComputeKind::backward_weight:
+      computation(InstructionKind::backward_weight, action);
+      reduce_complete(index, hiding_ != Hiding::drain ? action.stage : -1);
+      return;
+    case ComputeKind::stash_weights:
+      return computation(InstructionKind::stash_weights, action);
+    case ComputeKind::load_weights:
+      return computation(InstructionKind::load_weights, action);
+    case ComputeKind::drop_stash:
+      return computation(InstructionKind::drop_stash, action);
+    case ComputeKind::update:
+      return update(action);
+  }
+}
+
+// Divided by the collectives of a tensor-parallel stage into segments.
+void RankWriter::computation(InstructionKind kind, const ComputeAction& action) {
+  Instruction instruction{.kind = kind, .stage = action.stage, .micro_batch = action.micro_batch};
+  instruction.lag = static_cast<std::int16_t>(action.lag);
+  const bool forward = kind == InstructionKind::forward || kind == InstructionKind::recompute;
+  const bool backward = kind == InstructionKind::backward || kind == InstructionKind::backward_input;
+  std::int16_t segment = 0;
+  for (std::size_t c = 0; c < program_.collectives.size() && (forward || backward); ++c) {
+    const TensorCollective& collective = program_.collectives[c];
+    if (collective.stage != action.stage || collective.backward != backward) continue;
+    if (kind == InstructionKind::recompute &&
+        !std::binary_search(program_.stages[static_cast<std::size_t>(action.stage)].recompute.begin(),
+                            program_.stages[static_cast<std::size_t>(action.stage)].recompute.end(), collective.op)) {
+      continue;
+    }
+    instruction.segment = segment++;
+    result_.instructions.push_back(instruction);
+    Instruction between = instruction;
+    between.kind = collective.kind;
+    between.collective = static_cast<std::int32_t>(c);
+    between.segment = -1;
+    result_.instructions.push_back(between);
+  }
+  if (segment > 0) instruction.segment = segment;
+  result_.instructions.push_back(instruction);
+}
+
+// What a schedule that does not flush gathered in a stage.
+void RankWriter::update(const ComputeAction& action) {
+  const auto lag = static_cast<std::int16_t>(action.lag);
+  for (const InstructionKind kind : {InstructionKind::reduce_gradients, InstructionKind::update_weights}) {
+    for (const std::int32_t b : owned_) {
+      const Bucket& bucket = program_.buckets[static_cast<std::size_t>(b)];
+      if (!holds(bucket.stages, action.stage)) continue;
+      if (kind == InstructionKind::reduce_gradients && bucket.owners.size() == 1) continue;
+      result_.instructions.push_back({.kind = kind, .bucket = b, .lag = lag});
+    }
+  }
+}
+
+// Reductions whose buckets are complete after action `index`; with a stage, those that its computation just completed
+// may start inside of it.
+void RankWriter::reduce_complete(std::size_t index, std::int32_t stage) {
+  if (updates_in_order_) return;
+  for (; next_reduction_ < owned_.size() && complete_after_[next_reduction_] <= index; ++next_reduction_) {
+    const std::int32_t b = owned_[next_reduction_];
+    if (program_.buckets[static_cast<std::size_t>(b)].owners.size() == 1) continue;
+    const bool inside = stage >= 0 && complete_after_[next_reduction_] == index;
+    result_.instructions.push_back({.kind = InstructionKind::reduce_gradients,
+                                    .bucket = b,
+                                    .op = inside ? static_cast<std::int32_t>(completing_op(b, stage)) : -1});
+  }
+}
+
+// The backward of a stage goes from its last operator to its first: a tensor is complete at its first use.
+OpId RankWriter::completing_op(std::int32_t bucket, std::int32_t stage) const {
+  const std::vector<TensorId>& tensors = program_.buckets[static_cast<std::size_t>(bucket)].tensors;
+  for (const OpId id : program_.stages[static_cast<std::size_t>(stage)].ops) {
+    for (const auto* list : {&graph_.op(id).parameters, &graph_.op(id).buffers}) {
+      for (const TensorId tensor : *list) {
+        if (std::find(tensors.begin(), tensors.end(), tensor) != tensors.end()) return id;
+      }
+    }
+  }
+  return -1;
+}
+
+void RankWriter::reduce_norm_and_update() {
+  if (program_.norm) result_.instructions.push_back({.kind = InstructionKind::reduce_norm});
+  for (const std::int32_t b : owned_) {
+    result_.instructions.push_back({.kind = InstructionKind::update_weights, .bucket = b});
+  }
+}
+
+// The messages of the action's micro-batch in which this rank is the sender (receiver).
+void RankWriter::messages(InstructionKind kind, const ComputeAction& action,
+                          const std::vector<std::int32_t>& crossings) {
+  const bool activation = kind == InstructionKind::receive_activation || kind == InstructionKind::send_activation;
+  const bool receives = kind == InstructionKind::receive_activation || kind == InstructionKind::receive_gradient;
+  const auto k = static_cast<std::size_t>(action.micro_batch);
+  for (const std::int32_t c : crossings) {
+    const Crossing& crossing = crossings_.all[static_cast<std::size_t>(c)];
+    if (!(activation ? crossing.has_activation : crossing.has_gradient)) continue;
+    const std::vector<std::int32_t>& starts = activation ? crossing.activations : crossing.gradients;
+    for (std::int32_t t = starts[k]; t < starts[k + 1]; ++t) {
+      const Transfer& transfer = program_.transfers[static_cast<std::size_t>(t)];
+      if ((receives ? transfer.receiver : transfer.sender) != rank_) continue;
+      result_.instructions.push_back({.kind = kind,
+                                      .stage = action.stage,
+                                      .micro_batch = action.micro_batch,
+                                      .transfer = t,
+                                      .lag = static_cast<std::int16_t>(action.lag)});
+    }
+  }
+}
+
+}  // namespace millrace

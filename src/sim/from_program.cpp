@@ -1,0 +1,308 @@
+// Numbers messages in the order of their receives and reductions in the order in which each owner starts them.
+#include "sim/from_program.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "sim/pieces.h"
+
+namespace millrace::sim {
+namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+bool is_receive(InstructionKind kind) {
+  return kind == InstructionKind::receive_activation || kind == InstructionKind::receive_gradient;
+}
+bool is_send(InstructionKind kind) {
+  return kind == InstructionKind::send_activation || kind == InstructionKind::send_gradient;
+}
+
+class Translator {
+ public:
+  Translator(const Graph& graph, const Program& program, const SimCosts& costs, int iterations)
+      : graph_(graph),
+        program_(program),
+        costs_(costs),
+        labels_(unroll(program, iterations)),
+        iterations_(iterations),
+        places_(program.transfers.size() * at(iterations)) {}
+
+  ProgramJob translate() {
+    job_.receive_window = program_.receive_window;
+    job_.ports = costs_.ports;
+    for (std::size_t r = 0; r < program_.ranks.size(); ++r) job_.add_rank(static_cast<std::int32_t>(r));
+    connect();
+    find_groups();
+    for (std::size_t r = 0; r < program_.ranks.size(); ++r) RankSteps(*this, static_cast<int>(r)).write();
+    return {std::move(job_), std::move(labels_)};
+  }
+
+ private:
+  struct Place {  // of a message
+    std::int16_t sender_slot = -1, receiver_slot = -1;
+    std::int32_t index = 0;
+    bool sent = false;
+  };
+
+  const Instruction& instruction(std::size_t rank, UnrolledInstruction at_list) const {
+    return program_.ranks[rank].instructions[at(at_list.position)];
+  }
+  Place& place(const Instruction& message, std::int32_t iteration) {
+    return places_[at(message.transfer) * at(iterations_) + at(iteration)];
+  }
+
+  void connect() {
+    std::map<std::tuple<int, int, int>, std::pair<Place, int>> edges;  // and how many messages so far
+    for (std::size_t r = 0; r < labels_.size(); ++r) {
+      for (const UnrolledInstruction& listed : labels_[r]) {
+        const Instruction& message = instruction(r, listed);
+        if (is_send(message.kind)) place(message, listed.iteration).sent = true;
+        if (!is_receive(message.kind)) continue;
+        const Transfer& transfer = program_.transfers[at(message.transfer)];
+        const auto [found, is_new] = edges.try_emplace({transfer.sender, transfer.receiver, transfer.edge});
+        auto& [slots, count] = found->second;
+        if (is_new) {
+          slots.sender_slot = static_cast<std::int16_t>(job_.ranks[at(transfer.sender)].edges.size());
+          slots.receiver_slot = static_cast<std::int16_t>(job_.ranks[at(transfer.receiver)].edges.size());
+          const Seconds latency = costs_.transfer(0_B, transfer.sender, transfer.receiver);
+          const std::int32_t e = job_.connect(transfer.sender, transfer.receiver, latency.value(), 0);
+          if (costs_.message_ports) job_.edges[at(e)].ports = costs_.message_ports(transfer.sender, transfer.receiver);
+        }
+        Place& its = place(message, listed.iteration);
+        its.sender_slot = slots.sender_slot;
+        its.receiver_slot = slots.receiver_slot;
+        its.index = count++;
+      }
+    }
+  }
+
+  std::map<int, std::int16_t> join(const std::vector<int>& ranks) {
+    std::map<int, std::int16_t> slots;
+    for (const int rank : ranks) slots[rank] = static_cast<std::int16_t>(job_.ranks[at(rank)].groups.size());
+    const std::int32_t g = job_.add_group({ranks.begin(), ranks.end()});
+    if (costs_.collective_ports) job_.groups[at(g)].ports = costs_.collective_ports(ranks);
+    return slots;
+  }
+
+  // The ranks of one replica of a tensor-parallel stage.
+  static std::vector<int> shards(const ProgramStage& stage, std::size_t replica) {
+    const auto size = static_cast<std::ptrdiff_t>(stage.tensor_parallel);
+    const auto from = stage.ranks.begin() + static_cast<std::ptrdiff_t>(replica) * size;
+    return {from, from + size};
+  }
+
+  void find_groups() {
+    for (const Bucket& bucket : program_.buckets) {
+      if (bucket.owners.size() > 1 && !owners_.contains(bucket.owners)) owners_[bucket.owners] = join(bucket.owners);
+    }
+    for (const ProgramStage& stage : program_.stages) {
+      if (stage.tensor_parallel == 1) continue;
+      for (std::size_t r = 0; r < stage.ranks.size() / at(stage.tensor_parallel); ++r) {
+        const std::vector<int> ranks = shards(stage, r);
+        if (!tensor_.contains(ranks)) tensor_[ranks] = join(ranks);
+      }
+    }
+    all_.resize(program_.ranks.size());
+    std::iota(all_.begin(), all_.end(), 0);
+    if (all_.size() > 1 && program_.training) norm_ = join(all_);
+  }
+
+  Bytes bytes_of(const Bucket& bucket) const {
+    std::int64_t elements = 0;
+    for (const TensorId tensor : bucket.tensors) elements += element_count(graph_.tensor(tensor).shape.dims);
+    const int parts = bucket.stages.empty() ? 1 : program_.stages[at(bucket.stages.front())].tensor_parallel;
+    return Bytes(elements * costs_.bytes_per_element / parts);
+  }
+
+  // Writes the steps of one rank.
+  class RankSteps {
+   public:
+    RankSteps(Translator& all, int rank) : all_(all), rank_(rank) {}
+
+    void write() {
+      const std::vector<UnrolledInstruction>& list = all_.labels_[at(rank_)];
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        add(all_.instruction(at(rank_), list[i]), list[i], static_cast<std::int32_t>(i));
+      }
+      all_.job_.add_program(std::move(steps_));
+    }
+
+   private:
+    void add(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
+      switch (instruction.kind) {
+        case InstructionKind::send_activation:
+        case InstructionKind::send_gradient:
+          send(instruction, listed.iteration, label);
+          break;
+        case InstructionKind::receive_activation:
+        case InstructionKind::receive_gradient:
+          receive(instruction, listed, label);
+          break;
+        case InstructionKind::reduce_gradients:
+          if (!inside_.contains(label)) reduce(instruction, label);
+          break;
+        case InstructionKind::reduce_norm:
+          norm(label);
+          break;
+        case InstructionKind::update_weights:
+          update(instruction, label);
+          break;
+        case InstructionKind::all_reduce:
+        case InstructionKind::all_gather:
+        case InstructionKind::reduce_scatter:
+        case InstructionKind::all_to_all:
+          collective(instruction, label);
+          break;
+        case InstructionKind::stash_weights:
+        case InstructionKind::load_weights:
+        case InstructionKind::drop_stash:
+          steps_.push_back({.label = label});
+          break;
+        default:
+          compute(instruction, listed, label);
+      }
+    }
+
+    void send(const Instruction& instruction, std::int32_t iteration, std::int32_t label) {
+      const Transfer& transfer = all_.program_.transfers[at(instruction.transfer)];
+      const Place& place = all_.place(instruction, iteration);
+      const std::int64_t elements =
+          all_.graph_.tensor(transfer.tensor).shape.elements_per_sample() * transfer.rows.size();
+      const Bytes bytes(elements * all_.costs_.bytes_per_element);
+      const Seconds alone = all_.costs_.transfer(bytes, transfer.sender, transfer.receiver);
+      const Seconds latency = all_.costs_.transfer(0_B, transfer.sender, transfer.receiver);
+      steps_.push_back({.kind = StepKind::send,
+                        .slot = place.sender_slot,
+                        .index = place.index,
+                        .seconds = (alone - latency).value(),
+                        .bytes = bytes.value(),
+                        .label = label});
+    }
+
+    void receive(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
+      const Place& place = all_.place(instruction, listed.iteration);
+      if (!place.sent) {
+        throw Error(ExitCode::internal, fmt::format("simulation: rank {} waits for ever at instruction {} ({}), a "
+                                                    "message that nobody sends; the program does not verify",
+                                                    rank_, listed.position, name(instruction.kind)));
+      }
+      steps_.push_back({.kind = StepKind::receive, .slot = place.receiver_slot, .index = place.index, .label = label});
+    }
+
+    void reduce(const Instruction& instruction, std::int32_t label) {
+      const Bucket& bucket = all_.program_.buckets[at(instruction.bucket)];
+      const std::int16_t slot = all_.owners_.at(bucket.owners).at(rank_);
+      started_[instruction.bucket] = in_group_[slot];
+      steps_.push_back(
+          {.kind = StepKind::start_collective,
+           .traffic = Traffic::gradients,
+           .slot = slot,
+           .index = in_group_[slot]++,
+           .seconds = all_.costs_.collective(InstructionKind::all_reduce, all_.bytes_of(bucket), bucket.owners).value(),
+           .label = label});
+    }
+
+    void norm(std::int32_t label) {
+      steps_.push_back({.kind = StepKind::wait_started, .traffic = Traffic::gradients, .label = label});
+      if (all_.norm_.empty()) return;
+      steps_.push_back({.kind = StepKind::collective,
+                        .traffic = Traffic::gradients,
+                        .slot = all_.norm_.at(rank_),
+                        .seconds = all_.costs_.collective(InstructionKind::all_reduce, 8_B, all_.all_).value(),
+                        .label = label});
+    }
+
+    void update(const Instruction& instruction, std::int32_t label) {
+      const Bucket& bucket = all_.program_.buckets[at(instruction.bucket)];
+      if (bucket.owners.size() > 1) {
+        steps_.push_back({.kind = StepKind::wait_collective,
+                          .traffic = Traffic::gradients,
+                          .slot = all_.owners_.at(bucket.owners).at(rank_),
+                          .index = started_.at(instruction.bucket),
+                          .label = label});
+      }
+      steps_.push_back({.seconds = all_.costs_.update(all_.bytes_of(bucket), rank_).value(), .label = label});
+    }
+
+    RowInterval rows(const ProgramStage& stage, std::int32_t micro_batch) const {
+      return stage.rows[at(micro_batch)][stage.replica_of(place_in(stage))];
+    }
+    std::size_t place_in(const ProgramStage& stage) const {
+      return at(std::find(stage.ranks.begin(), stage.ranks.end(), rank_) - stage.ranks.begin());
+    }
+
+    void collective(const Instruction& instruction, std::int32_t label) {
+      const ProgramStage& stage = all_.program_.stages[at(instruction.stage)];
+      const std::vector<int> ranks = shards(stage, stage.replica_of(place_in(stage)));
+      const Bytes bytes(all_.program_.collectives[at(instruction.collective)].row_bytes *
+                        rows(stage, instruction.micro_batch).size());
+      steps_.push_back({.kind = StepKind::collective,
+                        .traffic = Traffic::tensor,
+                        .slot = all_.tensor_.at(ranks).at(rank_),
+                        .seconds = all_.costs_.collective(instruction.kind, bytes, ranks).value(),
+                        .label = label});
+    }
+
+    void compute(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
+      const ProgramStage& stage = all_.program_.stages[at(instruction.stage)];
+      const std::int64_t count = rows(stage, instruction.micro_batch).size();
+      std::span<const OpId> ops = ops_of(all_.program_, instruction);
+      const std::vector<Instruction>& list = all_.program_.ranks[at(rank_)].instructions;
+      const auto piece = [&](std::span<const OpId> part) {
+        const Seconds time = count <= 0 ? Seconds(0)
+                                        : all_.costs_.compute({.kind = instruction.kind,
+                                                               .stage = instruction.stage,
+                                                               .rank = rank_,
+                                                               .rows = count,
+                                                               .ops = part});
+        steps_.push_back({.seconds = time.value(), .label = label});
+      };
+      bool any = false;
+      // Gradients are complete from the last operator on: what stands behind the cut runs first.
+      for (const std::size_t position : attached_reductions(list, at(listed.position))) {
+        const auto cut = std::lower_bound(ops.begin(), ops.end(), list[position].op);
+        if (cut != ops.end()) piece({cut, ops.end()});
+        ops = {ops.begin(), cut};
+        // The list between the two is all there: what is attached belongs to the same iteration.
+        const auto its = label + static_cast<std::int32_t>(position) - listed.position;
+        reduce(list[position], its);
+        inside_.insert(its);
+        any = true;
+      }
+      if (!ops.empty() || !any) piece(ops);
+    }
+
+    Translator& all_;
+    int rank_;
+    std::vector<Step> steps_;
+    std::map<std::int32_t, std::int32_t> started_;   // by bucket: number of its last reduction in its group
+    std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
+    std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
+  };
+
+  const Graph& graph_;
+  const Program& program_;
+  const SimCosts& costs_;
+  Labels labels_;
+  int iterations_;
+  Job job_;
+  std::vector<Place> places_;
+  std::map<std::vector<int>, std::map<int, std::int16_t>> owners_, tensor_;
+  std::vector<int> all_;
+  std::map<int, std::int16_t> norm_;
+};
+
+}  // namespace
+
+ProgramJob job_of(const Graph& graph, const Program& program, const SimCosts& costs, int iterations) {
+  return Translator(graph, program, costs, iterations).translate();
+}
+
+}  // namespace millrace::sim

@@ -1,0 +1,80 @@
+// Steps through the computations of each rank in the order of execution.
+#include "sim/memory_profile.h"
+
+#include <algorithm>
+#include <map>
+
+namespace millrace::sim {
+namespace {
+
+bool computes(InstructionKind kind) {
+  return kind == InstructionKind::forward || kind == InstructionKind::backward ||
+         kind == InstructionKind::backward_input || kind == InstructionKind::backward_weight ||
+         kind == InstructionKind::recompute;
+}
+
+class RankProfile {
+ public:
+  RankProfile(const Program& program, const FootprintOf& footprint, int rank) : training_(program.training) {
+    for (std::size_t s = 0; s < program.stages.size(); ++s) {
+      const std::vector<int>& ranks = program.stages[s].ranks;
+      if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
+      const auto stage = static_cast<std::int32_t>(s);
+      const plan::StageFootprint one = footprints_[stage] = footprint(stage, rank);
+      now_.weights += one.weights;
+      now_.gradients += one.gradients;
+      now_.optimizer += one.optimizer;
+      now_.buffers += one.messages;
+    }
+    sample(Seconds(0));
+  }
+
+  void add(const TimelineRow& row) {
+    const InstructionKind kind = row.instruction.kind;
+    if (!computes(kind)) return;
+    const plan::StageFootprint& one = footprints_[row.instruction.stage];
+    const bool first = row.instruction.segment <= 0;
+    if (kind == InstructionKind::forward && first) now_.activations += one.per_slot;
+    now_.workspace = one.workspace;
+    sample(row.start);
+    now_.workspace = Bytes(0);
+    const bool frees = kind == InstructionKind::backward || kind == InstructionKind::backward_weight ||
+                       (kind == InstructionKind::forward && !training_);
+    if (frees && first) now_.activations -= one.per_slot;
+    sample(row.end);
+  }
+
+  std::vector<MemorySample> take() { return std::move(samples_); }
+
+ private:
+  void sample(Seconds time) { samples_.push_back({time, now_}); }
+
+  bool training_;
+  std::map<std::int32_t, plan::StageFootprint> footprints_;
+  plan::StageMemory now_{};
+  std::vector<MemorySample> samples_;
+};
+
+}  // namespace
+
+std::vector<std::vector<MemorySample>> memory_profile(const Program& program, const Timeline& timeline,
+                                                      const FootprintOf& footprint) {
+  std::vector<RankProfile> ranks;
+  for (std::size_t r = 0; r < program.ranks.size(); ++r) ranks.emplace_back(program, footprint, static_cast<int>(r));
+  for (const TimelineRow& row : timeline.rows) ranks[static_cast<std::size_t>(row.rank)].add(row);
+  std::vector<std::vector<MemorySample>> out;
+  for (RankProfile& rank : ranks) out.push_back(rank.take());
+  return out;
+}
+
+std::vector<MemorySample> peaks(const std::vector<std::vector<MemorySample>>& profile) {
+  std::vector<MemorySample> out;
+  for (const std::vector<MemorySample>& samples : profile) {
+    out.push_back(*std::max_element(samples.begin(), samples.end(), [](const MemorySample& a, const MemorySample& b) {
+      return a.memory.total() < b.memory.total();
+    }));
+  }
+  return out;
+}
+
+}  // namespace millrace::sim
