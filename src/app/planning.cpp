@@ -103,6 +103,27 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   return problem;
 }
 
+// Closed forms only prune where simulating the candidates is affordable; elsewhere they decide.
+constexpr double kSimulatedWork = 2e6;       // operators × devices
+constexpr std::size_t kMostSimulated = 256;  // candidates kept for it
+
+bool simulates(const plan::Problem& problem) {
+  const double work = static_cast<double>(problem.graph->size()) * problem.cluster->size();
+  return !plan::is_published(problem.objective) && work <= kSimulatedWork;
+}
+
+void simulate_candidates(const Session& session, const plan::Problem& problem, bool search_warmup,
+                         planner::Ranking& ranking) {
+  if (!simulates(problem)) return;
+  const Experiment& experiment = session.experiment;
+  planner::SimulatedRanking settings;
+  settings.options = experiment.simulation.options;
+  settings.options.noise = {};  // draws would rank plans by luck
+  settings.options.iterations = 1;
+  settings.deeper_warmup = search_warmup;
+  planner::rank_by_simulation(problem, ranking.plans, settings);
+}
+
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   plan::Candidate candidate;
   candidate.plan =
@@ -115,32 +136,12 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   Planned planned;
   if (candidate.report.feasible) {
     planned.ranking.plans.push_back(std::move(candidate));
+    simulate_candidates(session, problem, false, planned.ranking);
   } else {
     planned.why_not = fmt::format("the plan of {} does not fit: {}", session.experiment.plan.file->string(),
                                   candidate.report.why_not);
   }
   return planned;
-}
-
-// Closed forms only prune where simulating the candidates is affordable; elsewhere they decide.
-constexpr double kSimulatedWork = 2e6;       // operators × devices
-constexpr std::size_t kMostSimulated = 256;  // candidates kept for it
-
-bool simulates(const plan::Problem& problem) {
-  const double work = static_cast<double>(problem.graph->size()) * problem.cluster->size();
-  return !plan::is_published(problem.objective) && work <= kSimulatedWork;
-}
-
-void simulate_candidates(const Session& session, const plan::Problem& problem, std::size_t top,
-                         planner::Ranking& ranking) {
-  const Experiment& experiment = session.experiment;
-  planner::SimulatedRanking settings;
-  settings.options = experiment.simulation.options;
-  settings.options.noise = {};  // draws would rank plans by luck
-  settings.options.iterations = 1;
-  settings.deeper_warmup = experiment.plan.search_warmup;
-  planner::rank_by_simulation(problem, ranking.plans, settings);
-  if (ranking.plans.size() > top) ranking.plans.resize(top);
 }
 
 void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
@@ -187,7 +188,8 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   planned.ranking = planner::search(request);
   planned.why_not = planned.ranking.why_not();
   set_warmup(section, planned.ranking);
-  if (simulates(request.problem)) simulate_candidates(session, request.problem, top, planned.ranking);
+  simulate_candidates(session, request.problem, section.search_warmup, planned.ranking);
+  if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;
 }
 

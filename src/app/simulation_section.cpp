@@ -63,7 +63,7 @@ SimulationSection read_simulation(const config::Field& field, std::uint64_t seed
       kind_of<sim::Contention>(kContentions, reader.get("contention", config::OneOf{kContentions}, "none"));
   options.half_duplex = reader.get("duplex", config::OneOf{kDuplexes}, "full") == "half";
   options.overlap = reader.get("overlap", config::Real{1.0, 10.0}, 1.0);
-  options.iterations = static_cast<int>(reader.get("iterations", config::Integer{1, 1000}, 3));
+  options.iterations = static_cast<int>(reader.get("rounds", config::Integer{1, 1000}, 3));
   if (const config::Field jitter = reader.field("jitter")) read_jitter(jitter, options.noise);
   if (const config::Field stragglers = reader.field("stragglers")) read_stragglers(stragglers, section);
   read_failures(reader.field("failures"), section);
@@ -76,7 +76,7 @@ Node write_simulation(const SimulationSection& section) {
   node.add("contention", word(kContentions, options.contention));
   node.add("duplex", Node::quote(options.half_duplex ? "half" : "full"));
   node.add("overlap", real(options.overlap));
-  node.add("iterations", Node::plain(std::to_string(options.iterations)));
+  node.add("rounds", Node::plain(std::to_string(options.iterations)));
   Node jitter = Node::map();
   jitter.add("shape", word(kShapes, options.noise.shape));
   jitter.add("spread", real(options.noise.spread));

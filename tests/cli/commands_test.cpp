@@ -176,10 +176,13 @@ TEST(Commands, UnderALauncherTheRanksOfTheJobCount) {
 TEST(Commands, SimulateDrawsThePipeline) {
   const Workplace place;
   place.write("e.yaml", tiny("plan: {pipelines: 1, stages: 2, micro_batches: 4}\n"));
-  const Outcome outcome = place.run({"simulate", "e.yaml", "--ranks", "2", "--svg", "t.svg"});
+  const Outcome outcome =
+      place.run({"simulate", "e.yaml", "--ranks", "2", "--svg", "t.svg", "--trace", "t.json", "--timeline"});
   expect_done(place, outcome);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("simulated: iteration"), HasSubstr("live micro-batches")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("simulated: iteration"), HasSubstr("live micro-batches"), HasSubstr("rank    1 |")));
   EXPECT_THAT(text_of(place / "t.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
+  EXPECT_GT(json::parse(text_of(place / "t.json")).at("traceEvents").size(), 20u);
 }
 
 TEST(Commands, CheckPrintsTheEffectiveExperiment) {
@@ -250,8 +253,8 @@ TEST(Commands, EveryCommandHasHelp) {
   const Workplace place;
   const Outcome help = place.run({"--help"});
   expect_done(place, help);
-  for (const char* command :
-       {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners", "schedules", "clusters", "doctor"}) {
+  for (const char* command : {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners",
+                              "schedules", "clusters", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = place.run({command, "--help"});
     expect_done(place, own);

@@ -78,5 +78,55 @@ TEST(Makespan, OfThePublishedEvaluator) {
   EXPECT_NEAR(microseconds(32, 256, 10402, 10248 + 7698, 460), 8391636, 1);
 }
 
+// `chunks` stages a device, device by device from the first stage on.
+Seconds interleaved(int devices, int chunks, int micro_batches) {
+  const int stages = devices * chunks;
+  const Graph graph = test::chain(stages - 1);
+  Plan plan = test::make_plan(graph, {{.replicas = std::vector<int>(static_cast<std::size_t>(stages), 1),
+                                       .micro_batches = micro_batches}},
+                              "interleaved");
+  for (int s = 0; s < stages; ++s) plan.pipelines[0].stages[static_cast<std::size_t>(s)].devices = {s % devices};
+  const Program program = test::make_program(graph, plan, micro_batches);
+  SimCosts costs = zero_costs();
+  costs.compute = [&](const Piece& piece) {
+    return Seconds((piece.kind == InstructionKind::forward ? 4.0 : 8.0) / chunks);
+  };
+  return simulate(graph, program, costs).iteration_time / 4;
+}
+
+TEST(Makespan, OfInterleavedSchedules) {
+  EXPECT_EQ(interleaved(4, 2, 8), Seconds(28.5));
+  EXPECT_EQ(interleaved(4, 4, 8), Seconds(26.25));
+  EXPECT_EQ(interleaved(8, 2, 16), Seconds(58.5));
+  EXPECT_EQ(interleaved(8, 4, 16), Seconds(53.25));
+}
+
+TEST(Makespan, OfZeroBubbleSchedules) {
+  // METHODS 2: tF = tB = tW = 1, p = 4, m = 8: 27 in all, the devices' spans 27, 26, 25, 24; with zb-h2 24 each.
+  const Graph graph = test::chain(3);
+  for (const std::string schedule : {"zb-h1", "zb-h2"}) {
+    const test::PipelineShape shape{.replicas = {1, 1, 1, 1}, .micro_batches = 8};
+    const Program program = test::make_program(graph, test::make_plan(graph, {shape}, schedule), 8);
+    SimCosts costs = zero_costs();
+    costs.compute = [](const Piece& piece) { return piece.kind == InstructionKind::backward ? 2_s : 1_s; };
+    const Simulation run = simulate(graph, program, costs);
+    std::vector<double> first(4, 1e9), last(4, 0);
+    for (const TimelineRow& row : run.timeline.rows) {
+      if (row.end <= row.start || row.instruction.micro_batch < 0 || row.instruction.transfer >= 0) continue;
+      const auto rank = static_cast<std::size_t>(row.rank);
+      first[rank] = std::min(first[rank], row.start.value());
+      last[rank] = std::max(last[rank], row.end.value());
+    }
+    std::vector<double> spans;
+    for (std::size_t r = 0; r < 4; ++r) spans.push_back(last[r] - first[r]);
+    if (schedule == "zb-h1") {
+      EXPECT_EQ(run.iteration_time, 27_s);
+      EXPECT_THAT(spans, ElementsAre(27, 26, 25, 24));
+    } else {
+      EXPECT_THAT(spans, ElementsAre(24, 24, 24, 24));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace millrace::sim
