@@ -12,6 +12,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // of a limit: sums of bytes are exact, the limit may be a fraction
 
+constexpr std::int64_t kLooksPerAction = 50;
+
 // Progress of one stage.
 struct StageState {
   std::int64_t forwards = 0;  // micro-batches done or running; all go through in order
@@ -55,7 +57,9 @@ class ListScheduler {
 
   std::optional<ColumnOrders> run() {
     for (std::size_t c = 0; c < states_.size(); ++c) events_.emplace(0.0, c);
-    while (!events_.empty() && left_ > 0) {
+    // Columns that wait for each other's memory look again and again, in vain.
+    std::int64_t looks = kLooksPerAction * left_;
+    while (!events_.empty() && left_ > 0 && --looks > 0) {
       const auto [time, column] = events_.top();
       events_.pop();
       if (states_[column].free <= time) decide(column, time);
@@ -219,6 +223,7 @@ class ListScheduler {
         forward ? dag_.predecessors[static_cast<std::size_t>(s)] : dag_.successors[static_cast<std::size_t>(s)];
     double bound = 0;
     for (const std::int32_t from : sources) {
+      if (column(from) == column(s)) return kNever;  // it waits for itself
       const double free = std::max(time, states_[static_cast<std::size_t>(column(from))].free);
       const double length = forward ? cost(from).forward : cost(from).backward_input;
       bound = std::max(bound, free + length + (forward ? hop(from, s) : hop(s, from)));
