@@ -168,9 +168,14 @@ class ListScheduler {
         blocked = blocked || ready <= time;
         continue;
       }
-      if (best.stage < 0 || ready <= best.start) best = {s, ready};
+      if (better(ready, best, rule_.deeper_forward)) best = {s, ready};
     }
     return best;
+  }
+
+  // Stages come in ascending order, so a later one is the deeper one.
+  static bool better(double ready, const Choice& best, bool deeper) {
+    return best.stage < 0 || ready < best.start || (deeper && ready == best.start);
   }
 
   Choice best_input(std::size_t c, double time) {
@@ -178,7 +183,7 @@ class ListScheduler {
     for (const std::int32_t s : columns_.columns[c].stages) {
       if (state(s).inputs >= state(s).forwards) continue;
       const double ready = std::max(time, input_ready(s));
-      if (best.stage < 0 || ready <= best.start) best = {s, ready};
+      if (better(ready, best, rule_.deeper_backward)) best = {s, ready};
     }
     return best;
   }
