@@ -29,8 +29,9 @@ ComputeOrder pipedream_2bw(const Plan& plan, const StageDag& dag, const StageCos
     for (std::int64_t k = 0; k < m; ++k) {
       const std::int64_t lag = k >= warmup[s] ? 0 : 1;
       const std::int64_t back = k - warmup[s] + lag * m;
-      // A stash is named after its iteration's first micro-batch.
-      lane.add(ComputeKind::load_weights, 0).forward(k);
+      // A stash is named after its iteration's first micro-batch. Before it is made the newest weights are the same.
+      if (lag == 0) lane.add(ComputeKind::load_weights, 0);
+      lane.forward(k);
       lane.add(ComputeKind::load_weights, 0, lag).add(ComputeKind::backward, back, lag);
       if (back < m - 1) continue;
       // The weights before this update are those of the next iteration.

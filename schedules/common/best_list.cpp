@@ -96,10 +96,31 @@ class Best {
   OrderTimes times_;
 };
 
+// What is tried: warm-ups matter only to devices with one stage, the choice among stages only to those with several.
+std::vector<ListRule> rules(const Columns& columns) {
+  using Prefer = ListRule::Prefer;
+  const bool several = std::any_of(columns.columns.begin(), columns.columns.end(),
+                                   [](const Column& column) { return column.stages.size() > 1; });
+  const std::vector<double> warmups = {-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0};
+  std::vector<ListRule> all;
+  for (const Prefer prefer : {Prefer::backward, Prefer::alternate, Prefer::wait_for_backward}) {
+    for (const double gap : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0}) {
+      if (!several) {
+        for (const double more : warmups) all.push_back({prefer, more, gap});
+        continue;
+      }
+      for (const bool forward : {true, false}) {
+        for (const bool backward : {true, false}) all.push_back({prefer, 0, gap, forward, backward});
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
-                             std::string_view schedule) {
+                             std::string_view schedule, const std::vector<ColumnOrders>& known) {
   for (const Column& column : columns.columns) {
     double least = 0;
     for (const std::int32_t s : column.stages) least += columns.costs[static_cast<std::size_t>(s)].activations;
@@ -110,13 +131,15 @@ ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListOb
                     schedule, column.stages.front(), column.limit, least));
   }
   Best best(columns, dag, objective);
-  using Prefer = ListRule::Prefer;
-  for (const Prefer prefer : {Prefer::backward, Prefer::alternate, Prefer::wait_for_backward}) {
-    for (const double more_warmup : {-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0}) {
-      for (const double gap : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0}) {
-        if (auto orders = list_schedule(columns, dag, {prefer, more_warmup, gap})) best.offer(std::move(*orders));
-      }
+  for (const ColumnOrders& orders : known) {
+    bool fits = true;
+    for (std::size_t c = 0; c < orders.size(); ++c) {
+      fits = fits && peak_bytes(columns, orders[c]) <= columns.columns[c].limit;
     }
+    if (fits) best.offer(orders);
+  }
+  for (const ListRule& rule : rules(columns)) {
+    if (auto orders = list_schedule(columns, dag, rule)) best.offer(std::move(*orders));
   }
   if (best.empty()) {
     throw InvalidInput(fmt::format("schedule {} finds no order under the memory limits of the devices", schedule));

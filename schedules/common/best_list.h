@@ -14,9 +14,10 @@ enum class ListObjective { span, makespan };
 
 /// Tries all rules, keeps the order with the least longest span (or makespan; the other breaks ties) and moves single
 /// actions of it by up to three places as long as that helps, within a fixed number of steps: a pure function.
+/// `known` orders compete with those of the rules where they keep the limits.
 /// \throws InvalidInput  when no rule ends under the memory limits, naming the device and what it needs at least.
 ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
-                             std::string_view schedule);
+                             std::string_view schedule, const std::vector<ColumnOrders>& known = {});
 
 /// Writes the orders of all columns to the lanes of their stages.
 ComputeOrder to_compute_order(const Plan& plan, const ColumnOrders& orders);

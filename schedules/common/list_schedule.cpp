@@ -12,6 +12,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // of a limit: sums of bytes are exact, the limit may be a fraction
 
+constexpr std::int64_t kLooksPerAction = 50;
+
 // Progress of one stage.
 struct StageState {
   std::int64_t forwards = 0;  // micro-batches done or running; all go through in order
@@ -55,7 +57,9 @@ class ListScheduler {
 
   std::optional<ColumnOrders> run() {
     for (std::size_t c = 0; c < states_.size(); ++c) events_.emplace(0.0, c);
-    while (!events_.empty() && left_ > 0) {
+    // Columns that wait for each other's memory look again and again, in vain.
+    std::int64_t looks = kLooksPerAction * left_;
+    while (!events_.empty() && left_ > 0 && --looks > 0) {
       const auto [time, column] = events_.top();
       events_.pop();
       if (states_[column].free <= time) decide(column, time);
@@ -164,9 +168,14 @@ class ListScheduler {
         blocked = blocked || ready <= time;
         continue;
       }
-      if (best.stage < 0 || ready <= best.start) best = {s, ready};
+      if (better(ready, best, rule_.deeper_forward)) best = {s, ready};
     }
     return best;
+  }
+
+  // Stages come in ascending order, so a later one is the deeper one.
+  static bool better(double ready, const Choice& best, bool deeper) {
+    return best.stage < 0 || ready < best.start || (deeper && ready == best.start);
   }
 
   Choice best_input(std::size_t c, double time) {
@@ -174,7 +183,7 @@ class ListScheduler {
     for (const std::int32_t s : columns_.columns[c].stages) {
       if (state(s).inputs >= state(s).forwards) continue;
       const double ready = std::max(time, input_ready(s));
-      if (best.stage < 0 || ready <= best.start) best = {s, ready};
+      if (better(ready, best, rule_.deeper_backward)) best = {s, ready};
     }
     return best;
   }
@@ -219,6 +228,7 @@ class ListScheduler {
         forward ? dag_.predecessors[static_cast<std::size_t>(s)] : dag_.successors[static_cast<std::size_t>(s)];
     double bound = 0;
     for (const std::int32_t from : sources) {
+      if (column(from) == column(s)) return kNever;  // it waits for itself
       const double free = std::max(time, states_[static_cast<std::size_t>(column(from))].free);
       const double length = forward ? cost(from).forward : cost(from).backward_input;
       bound = std::max(bound, free + length + (forward ? hop(from, s) : hop(s, from)));

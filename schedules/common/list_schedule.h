@@ -19,6 +19,9 @@ struct ListRule {
   double more_warmup = 0;
   /// A weight gradient fills a wait of at least this many times its own length (or any wait that has no known end).
   double gap = 0;
+  /// Of several stages of a device that could start at once: the deeper one, else the one nearer to the input.
+  bool deeper_forward = true;
+  bool deeper_backward = true;
 };
 
 /// Actions of each column, in order.

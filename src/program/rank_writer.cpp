@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "program/rank_links.h"
+
 namespace millrace {
 namespace {
 
@@ -83,22 +85,13 @@ void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
 void RankWriter::computation(InstructionKind kind, const ComputeAction& action) {
   Instruction instruction{.kind = kind, .stage = action.stage, .micro_batch = action.micro_batch};
   instruction.lag = static_cast<std::int16_t>(action.lag);
-  const bool forward = kind == InstructionKind::forward || kind == InstructionKind::recompute;
-  const bool backward = kind == InstructionKind::backward || kind == InstructionKind::backward_input;
   std::int16_t segment = 0;
-  for (std::size_t c = 0; c < program_.collectives.size() && (forward || backward); ++c) {
-    const TensorCollective& collective = program_.collectives[c];
-    if (collective.stage != action.stage || collective.backward != backward) continue;
-    if (kind == InstructionKind::recompute &&
-        !std::binary_search(program_.stages[static_cast<std::size_t>(action.stage)].recompute.begin(),
-                            program_.stages[static_cast<std::size_t>(action.stage)].recompute.end(), collective.op)) {
-      continue;
-    }
+  for (const std::int32_t c : collectives_of(program_, instruction)) {
     instruction.segment = segment++;
     result_.instructions.push_back(instruction);
     Instruction between = instruction;
-    between.kind = collective.kind;
-    between.collective = static_cast<std::int32_t>(c);
+    between.kind = program_.collectives[static_cast<std::size_t>(c)].kind;
+    between.collective = c;
     between.segment = -1;
     result_.instructions.push_back(between);
   }

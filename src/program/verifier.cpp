@@ -24,6 +24,11 @@ bool is_bucket(InstructionKind kind) {
   return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights;
 }
 
+bool is_collective(InstructionKind kind) {
+  return kind == InstructionKind::all_reduce || kind == InstructionKind::all_gather ||
+         kind == InstructionKind::reduce_scatter || kind == InstructionKind::all_to_all;
+}
+
 bool is_rank(const Program& program, int rank) { return in_range(rank, program.ranks.size()); }
 
 bool has_micro_batch(const Program& program, std::int32_t stage, std::int32_t micro_batch) {
@@ -34,10 +39,12 @@ bool has_micro_batch(const Program& program, std::int32_t stage, std::int32_t mi
 void check_tables(const Program& program, Findings& findings) {
   for (std::size_t s = 0; s < program.stages.size(); ++s) {
     const ProgramStage& stage = program.stages[s];
-    const auto fits = [&](const auto& rows) { return rows.size() == stage.ranks.size(); };
-    if (stage.ranks.empty() || !std::all_of(stage.rows.begin(), stage.rows.end(), fits) ||
+    const auto shards = static_cast<std::size_t>(std::max(1, stage.tensor_parallel));
+    const auto fits = [&](const auto& rows) { return rows.size() * shards == stage.ranks.size(); };
+    if (stage.ranks.empty() || stage.tensor_parallel < 1 || !std::all_of(stage.rows.begin(), stage.rows.end(), fits) ||
         !std::all_of(stage.ranks.begin(), stage.ranks.end(), [&](int rank) { return is_rank(program, rank); })) {
-      findings.add(fmt::format("stage {} names ranks that do not exist, or has not one interval of rows for each", s));
+      findings.add(
+          fmt::format("stage {} names ranks that do not exist, or has not one interval of rows for each replica", s));
     }
   }
   for (std::size_t i = 0; i < program.transfers.size(); ++i) {
@@ -48,8 +55,17 @@ void check_tables(const Program& program, Findings& findings) {
       findings.add(fmt::format("message {} names a rank, stage or micro-batch that does not exist", i));
     }
   }
+  for (std::size_t c = 0; c < program.collectives.size(); ++c) {
+    if (!in_range(program.collectives[c].stage, program.stages.size()) || !is_collective(program.collectives[c].kind)) {
+      findings.add(fmt::format("collective {} names a stage that does not exist, or no kind of collective", c));
+    }
+  }
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const Bucket& bucket = program.buckets[b];
+    if (!std::all_of(bucket.stages.begin(), bucket.stages.end(),
+                     [&](std::int32_t stage) { return in_range(stage, program.stages.size()); })) {
+      findings.add(fmt::format("bucket {} names stages that do not exist", b));
+    }
     if (bucket.tensors.empty() || bucket.owners.empty()) findings.add(fmt::format("bucket {} is empty", b));
     if (!std::all_of(bucket.owners.begin(), bucket.owners.end(), [&](int rank) { return is_rank(program, rank); })) {
       findings.add(fmt::format("bucket {} names owners that do not exist", b));
@@ -78,6 +94,10 @@ void check_indices(const Program& program, Findings& findings) {
           fault("stage", at.stage);
         } else if (!in_range(at.micro_batch, program.stages[static_cast<std::size_t>(at.stage)].rows.size())) {
           fault("micro-batch", at.micro_batch);
+        }
+        if (at.lag > program.overlap || at.lag < -1) fault("an iteration of lag", at.lag);
+        if (is_collective(at.kind) && !in_range(at.collective, program.collectives.size())) {
+          fault("collective", at.collective);
         }
         if (is_transfer(at.kind) && !in_range(at.transfer, program.transfers.size())) fault("message", at.transfer);
       }

@@ -26,6 +26,11 @@ class Findings {
   std::vector<Problem> problems_;
 };
 
+/// Iterations that show every state of a program: one that flushes has one, others need all overlaps to meet.
+inline int iterations_to_check(const Program& program) {
+  return program.norm || !program.training ? 1 : program.overlap + 2;
+}
+
 void check_indices(const Program& program, Findings& findings);
 void check_compute(const Graph& graph, const Program& program, Findings& findings);
 /// Messages have one send and one receive, tags tell them apart.

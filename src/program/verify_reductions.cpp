@@ -6,24 +6,33 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "program/describe.h"
+#include "program/unroll.h"
 #include "program/verifier_parts.h"
 
 namespace millrace::verification {
 namespace {
 
+using Part = std::pair<TensorId, int>;  // tensor and shard
+
 void check_owners(const Graph& graph, const Program& program, Findings& findings) {
-  std::map<TensorId, std::set<int>> owners;
+  std::map<Part, std::set<int>> owners;
   for (const ProgramStage& stage : program.stages) {
     for (const OpId op : stage.ops) {
       for (const auto* list : {&graph.op(op).parameters, &graph.op(op).buffers}) {
-        for (const TensorId tensor : *list) owners[tensor].insert(stage.ranks.begin(), stage.ranks.end());
+        for (const TensorId tensor : *list) {
+          for (std::size_t i = 0; i < stage.ranks.size(); ++i) {
+            const int shard = static_cast<int>(i % static_cast<std::size_t>(stage.tensor_parallel));
+            owners[{tensor, shard}].insert(stage.ranks[i]);
+          }
+        }
       }
     }
   }
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const Bucket& bucket = program.buckets[b];
     for (const TensorId tensor : bucket.tensors) {
-      const auto place = owners.find(tensor);
+      const auto place = owners.find({tensor, bucket.shard});
       if (place == owners.end()) {
         findings.add(
             fmt::format("{} is in bucket {}, but in no stage or in another bucket too", graph.tensor(tensor).name, b));
@@ -36,90 +45,213 @@ void check_owners(const Graph& graph, const Program& program, Findings& findings
       owners.erase(place);
     }
   }
-  for (const auto& [tensor, ranks] : owners) {
-    findings.add(fmt::format("{} is in no bucket: it would never be updated", graph.tensor(tensor).name));
+  for (const auto& [part, ranks] : owners) {
+    findings.add(fmt::format("{} is in no bucket: it would never be updated", graph.tensor(part.first).name));
   }
 }
 
+// Buckets of one set of owners are reduced in one order by all of them: theirs is one channel.
+void check_order_of_groups(const Graph& graph, const Program& program, Findings& findings) {
+  struct First {
+    int rank = -1;
+    std::vector<std::size_t> positions;
+  };
+  std::map<std::vector<int>, First> groups;
+  const auto bucket_at = [&](int rank, std::size_t position) {
+    return program.ranks[static_cast<std::size_t>(rank)].instructions[position].bucket;
+  };
+  for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
+    std::map<std::vector<int>, std::vector<std::size_t>> own;
+    const std::vector<Instruction>& list = program.ranks[static_cast<std::size_t>(rank)].instructions;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].kind != InstructionKind::reduce_gradients) continue;
+      own[program.buckets[static_cast<std::size_t>(list[i].bucket)].owners].push_back(i);
+    }
+    for (auto& [owners, positions] : own) {
+      const auto [place, is_new] = groups.try_emplace(owners, First{rank, positions});
+      const First& first = place->second;
+      if (is_new) continue;
+      for (std::size_t i = 0; i < std::min(positions.size(), first.positions.size()); ++i) {
+        if (bucket_at(rank, positions[i]) == bucket_at(first.rank, first.positions[i])) continue;
+        findings.add(
+            fmt::format("{} (instruction {}) meets {} (instruction {}): ranks that share buckets reduce them in "
+                        "one order",
+                        describe(graph, program, first.rank, first.positions[i]), first.positions[i],
+                        describe(graph, program, rank, positions[i]), positions[i]));
+        break;
+      }
+    }
+  }
+}
+
+// Gradients of one bucket on one rank.
+struct Gathered {
+  std::size_t since_update = 0;       // contributions
+  std::size_t per_update = 0;         // of the first update
+  std::size_t last_contribution = 0;  // position
+  std::size_t reduction = 0;          // position
+  bool reduced = false;
+  int reductions = 0;
+  int updates = 0;
+  int iteration = -1;  // of the contributions
+};
+
 class RankCheck {
  public:
-  RankCheck(const Program& program, int rank, Findings& findings)
-      : program_(program), rank_(rank), findings_(findings), reduced_(program.buckets.size(), 0), updated_(reduced_) {}
-
-  void run() {
-    const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
-    for (std::size_t i = 0; i < list.size(); ++i) step(list[i], i);
-    const int wanted = program_.training ? 1 : 0;
-    if (norms_ != wanted)
-      findings_.add(fmt::format("rank {} enters reduce_norm {} times instead of {}", rank_, norms_, wanted));
-    for (std::size_t b = 0; b < program_.buckets.size(); ++b) {
-      const std::vector<int>& owners = program_.buckets[b].owners;
-      const bool owns = program_.training && std::binary_search(owners.begin(), owners.end(), rank_);
-      expect(b, "reduces", reduced_[b], owns && owners.size() > 1);
-      expect(b, "updates", updated_[b], owns);
+  RankCheck(const Graph& graph, const Program& program, int rank, Findings& findings)
+      : graph_(graph), program_(program), rank_(rank), findings_(findings), gathered_(program.buckets.size()) {
+    for (std::size_t b = 0; b < program.buckets.size(); ++b) {
+      const std::vector<int>& owners = program.buckets[b].owners;
+      if (std::binary_search(owners.begin(), owners.end(), rank)) owned_.push_back(b);
     }
   }
 
+  void run(const std::vector<UnrolledInstruction>& list) {
+    for (const UnrolledInstruction& at : list) {
+      position_ = static_cast<std::size_t>(at.position);
+      iteration_ = at.iteration;
+      step(program_.ranks[static_cast<std::size_t>(rank_)].instructions[position_]);
+    }
+    const int norms = program_.training && program_.norm ? 1 : 0;
+    if (norms_ != norms) {
+      findings_.add(fmt::format("rank {} enters reduce_norm {} times instead of {}", rank_, norms_, norms));
+    }
+    for (std::size_t b = 0; b < program_.buckets.size(); ++b) finish(b);
+  }
+
  private:
+  void finish(std::size_t b) {
+    const Gathered& bucket = gathered_[b];
+    const bool owns = program_.training && std::find(owned_.begin(), owned_.end(), b) != owned_.end();
+    if (program_.norm || !program_.training) {
+      expect(b, "reduces", bucket.reductions, owns && program_.buckets[b].owners.size() > 1);
+      expect(b, "updates", bucket.updates, owns);
+    } else if (owns && (bucket.updates == 0 || bucket.since_update > 0)) {
+      findings_.add(fmt::format("rank {} gathers gradients of bucket {} that it never applies", rank_, b));
+    }
+    if (owns && program_.buckets[b].owners.size() > 1 && bucket.reductions != bucket.updates) {
+      findings_.add(fmt::format("rank {} reduces bucket {} {} times and updates it {} times", rank_, b,
+                                bucket.reductions, bucket.updates));
+    }
+  }
+
   void expect(std::size_t bucket, std::string_view what, int times, bool once) {
     if (times == (once ? 1 : 0)) return;
     findings_.add(fmt::format("rank {} {} bucket {} {} times instead of {}", rank_, what, bucket, times, once ? 1 : 0));
   }
 
-  void fault(std::size_t position, std::string_view why) {
-    findings_.add(fmt::format("rank {}, instruction {}: {}", rank_, position, why));
+  void fault(std::string_view why) {
+    findings_.add(fmt::format("{} (instruction {}): {}", describe(graph_, program_, rank_, position_), position_, why));
   }
 
-  void step(const Instruction& at, std::size_t i) {
+  std::string words(std::size_t position) const {
+    return fmt::format("{} (instruction {})", describe(graph_, program_, rank_, position), position);
+  }
+
+  void step(const Instruction& at) {
     switch (at.kind) {
-      case InstructionKind::backward:
+      case InstructionKind::forward:
       case InstructionKind::backward_input:
+      case InstructionKind::recompute:
+        return computes(at, false);
+      case InstructionKind::backward:
       case InstructionKind::backward_weight:
-        if (started_) fault(i, "a backward after the first reduction, norm or update: its gradients would be lost");
-        break;
+        return computes(at, at.segment <= 0);
       case InstructionKind::reduce_gradients:
-        started_ = true;
-        if (norms_ > 0) fault(i, fmt::format("bucket {} is reduced after the norm", at.bucket));
-        if (at.bucket <= last_)
-          fault(i, fmt::format("bucket {} is reduced after bucket {}; all ranks keep one order", at.bucket, last_));
-        last_ = at.bucket;
-        ++reduced_[static_cast<std::size_t>(at.bucket)];
-        break;
+        return reduce(at);
       case InstructionKind::reduce_norm:
-        started_ = true;
         ++norms_;
-        break;
+        return;
       case InstructionKind::update_weights:
-        started_ = true;
-        if (norms_ == 0) fault(i, fmt::format("bucket {} is updated before the norm is known", at.bucket));
-        ++updated_[static_cast<std::size_t>(at.bucket)];
-        break;
+        return update(at);
       default:
-        if (updated_any()) fault(i, "computation or a message after an update");
-        break;
+        return;
     }
   }
 
-  bool updated_any() const {
-    return std::any_of(updated_.begin(), updated_.end(), [](int times) { return times > 0; });
+  void computes(const Instruction& at, bool contributes) {
+    for (const std::size_t b : owned_) {
+      const std::vector<std::int32_t>& stages = program_.buckets[b].stages;
+      if (!std::binary_search(stages.begin(), stages.end(), at.stage)) continue;
+      Gathered& bucket = gathered_[b];
+      if (program_.norm && bucket.updates > 0) fault(fmt::format("it comes after the update of bucket {}", b));
+      if (!contributes) continue;
+      if (bucket.reduced) {
+        fault(fmt::format("its gradients would be lost: {} comes before it", words(bucket.reduction)));
+      }
+      if (norms_ > 0) fault("its gradients come after the norm");
+      ++bucket.since_update;
+      bucket.last_contribution = position_;
+      if (bucket.since_update > 1 && bucket.iteration != iteration_) {
+        fault(fmt::format("bucket {} gathers gradients of two iterations", b));
+      }
+      bucket.iteration = iteration_;
+    }
   }
 
+  void reduce(const Instruction& at) {
+    Gathered& bucket = gathered_[static_cast<std::size_t>(at.bucket)];
+    if (norms_ > 0) fault(fmt::format("bucket {} is reduced after the norm", at.bucket));
+    if (program_.norm && at.bucket <= last_) {
+      fault(fmt::format("bucket {} is reduced after bucket {}; all ranks keep one order", at.bucket, last_));
+    }
+    last_ = at.bucket;
+    if (bucket.since_update == 0) fault("there is no gradient to reduce yet");
+    if (bucket.reduced) fault(fmt::format("the same gradients are reduced before by {}", words(bucket.reduction)));
+    if (at.op >= 0 && bucket.since_update > 0 && !directly_after(bucket.last_contribution)) {
+      fault(fmt::format("it says where it may start inside of {}, but is not attached to it",
+                        words(bucket.last_contribution)));
+    }
+    bucket.reduced = true;
+    bucket.reduction = position_;
+    ++bucket.reductions;
+  }
+
+  // Only other reductions stand between the computation and this one.
+  bool directly_after(std::size_t contribution) const {
+    const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
+    for (std::size_t i = contribution + 1; i < position_; ++i) {
+      if (list[i].kind != InstructionKind::reduce_gradients) return false;
+    }
+    return contribution < position_;
+  }
+
+  void update(const Instruction& at) {
+    const auto b = static_cast<std::size_t>(at.bucket);
+    Gathered& bucket = gathered_[b];
+    if (program_.norm && norms_ == 0) fault(fmt::format("bucket {} is updated before the norm is known", b));
+    if (bucket.since_update == 0) fault("there is no gradient to apply");
+    if (program_.buckets[b].owners.size() > 1 && !bucket.reduced) fault("its gradients are not reduced");
+    if (bucket.since_update > 0 && bucket.iteration != iteration_) fault("its gradients are of another iteration");
+    if (bucket.updates == 0) bucket.per_update = bucket.since_update;
+    if (bucket.since_update != bucket.per_update) {
+      fault(fmt::format("it applies {} micro-batches, the update before {}", bucket.since_update, bucket.per_update));
+    }
+    bucket.since_update = 0;
+    bucket.reduced = false;
+    ++bucket.updates;
+  }
+
+  const Graph& graph_;
   const Program& program_;
   int rank_;
   Findings& findings_;
-  std::vector<int> reduced_;
-  std::vector<int> updated_;
+  std::vector<std::size_t> owned_;  // buckets
+  std::vector<Gathered> gathered_;  // by bucket
+  std::size_t position_ = 0;
+  int iteration_ = 0;
   int norms_ = 0;
-  bool started_ = false;
-  std::int32_t last_ = -1;
+  std::int32_t last_ = -1;  // bucket reduced
 };
 
 }  // namespace
 
 void check_reductions(const Graph& graph, const Program& program, Findings& findings) {
   check_owners(graph, program, findings);
+  check_order_of_groups(graph, program, findings);
+  const auto lists = unroll(program, iterations_to_check(program));
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankCheck(program, static_cast<int>(rank), findings).run();
+    RankCheck(graph, program, static_cast<int>(rank), findings).run(lists[rank]);
   }
 }
 

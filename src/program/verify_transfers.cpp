@@ -8,6 +8,7 @@
 
 #include "graph/stage_graph.h"
 #include "program/describe.h"
+#include "program/unroll.h"
 #include "program/verifier_parts.h"
 
 namespace millrace::verification {
@@ -43,14 +44,50 @@ void check_tags(const Graph& graph, const Program& program, std::int32_t tag_lim
   }
 }
 
+// A message in a channel: where it stands, and which one it is.
+struct Post {
+  int rank = 0;
+  std::size_t position = 0;
+  std::int32_t transfer = -1;
+  std::int32_t iteration = 0;
+};
+
+// Messages with one tag meet in the order in which they are sent and received, over iterations too.
+void check_order(const Graph& graph, const Program& program, Findings& findings) {
+  std::map<Channel, std::vector<Post>> sent;
+  std::map<Channel, std::vector<Post>> received;
+  const auto lists = unroll(program, iterations_to_check(program));
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    for (const UnrolledInstruction& step : lists[rank]) {
+      const Instruction& at = program.ranks[rank].instructions[static_cast<std::size_t>(step.position)];
+      if (at.transfer < 0) continue;
+      const Transfer& t = program.transfers[static_cast<std::size_t>(at.transfer)];
+      const bool send = at.kind == InstructionKind::send_activation || at.kind == InstructionKind::send_gradient;
+      (send ? sent : received)[Channel{t.sender, t.receiver, t.tag}].push_back(
+          {static_cast<int>(rank), static_cast<std::size_t>(step.position), at.transfer, step.iteration});
+    }
+  }
+  for (const auto& [channel, list] : sent) {
+    const std::vector<Post>& other = received[channel];
+    for (std::size_t i = 0; i < std::min(list.size(), other.size()); ++i) {
+      if (list[i].transfer == other[i].transfer && list[i].iteration == other[i].iteration) continue;
+      findings.add(fmt::format(
+          "{} (instruction {}) meets {} (instruction {}): rank {} sends its messages with tag {} to rank {} in another "
+          "order than they are received",
+          describe(graph, program, list[i].rank, list[i].position), list[i].position,
+          describe(graph, program, other[i].rank, other[i].position), other[i].position, std::get<0>(channel),
+          std::get<2>(channel), std::get<1>(channel)));
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 void check_matching(const Graph& graph, const Program& program, std::int32_t tag_limit, Findings& findings) {
   check_tags(graph, program, tag_limit, findings);
   std::vector<int> sends(program.transfers.size(), 0);
   std::vector<int> receives(program.transfers.size(), 0);
-  std::map<Channel, std::vector<std::int32_t>> sent;
-  std::map<Channel, std::vector<std::int32_t>> received;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const std::vector<Instruction>& list = program.ranks[rank].instructions;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -70,7 +107,6 @@ void check_matching(const Graph& graph, const Program& program, std::int32_t tag
                                  describe(graph, program, static_cast<int>(rank), i), i, words(graph, t)));
       }
       ++(send ? sends : receives)[static_cast<std::size_t>(at.transfer)];
-      (send ? sent : received)[Channel{t.sender, t.receiver, t.tag}].push_back(at.transfer);
     }
   }
   for (std::size_t t = 0; t < program.transfers.size(); ++t) {
@@ -78,12 +114,7 @@ void check_matching(const Graph& graph, const Program& program, std::int32_t tag
     findings.add(fmt::format("{}: {} sends and {} receives; a message has one of each",
                              words(graph, program.transfers[t]), sends[t], receives[t]));
   }
-  for (const auto& [channel, list] : sent) {
-    if (received[channel] == list) continue;
-    findings.add(
-        fmt::format("rank {} sends its messages with tag {} to rank {} in another order than they are received",
-                    std::get<0>(channel), std::get<2>(channel), std::get<1>(channel)));
-  }
+  check_order(graph, program, findings);
 }
 
 namespace {
@@ -110,17 +141,21 @@ class Coverage {
         producers[{program_.stages[s].ref.pipeline, output}] = static_cast<std::int32_t>(s);
       }
     }
+    std::set<std::tuple<int, TensorId, std::vector<int>>> received;
     for (std::size_t s = 0; s < program_.stages.size(); ++s) {
       const auto stage = static_cast<std::int32_t>(s);
       for (const TensorId input : parts[s].inputs) {
         if (graph_.tensor(input).role != Role::activation) continue;
         const std::int32_t producer = producers.at({program_.stages[s].ref.pipeline, input});
-        need({Direction::activation, input, producer, stage});
+        if (shares_ranks(producer, stage)) continue;
+        // Once for all stages of the same ranks.
+        const auto key = std::tuple(program_.stages[s].ref.pipeline, input, program_.stages[s].ranks);
+        if (received.insert(key).second) need({Direction::activation, input, producer, stage});
       }
       if (!program_.training) continue;
       for (const TensorId input : parts[s].gradient_inputs) {
         const std::int32_t producer = producers.at({program_.stages[s].ref.pipeline, input});
-        need({Direction::gradient, input, stage, producer});
+        if (!shares_ranks(producer, stage)) need({Direction::gradient, input, stage, producer});
       }
     }
     for (const auto& [key, rows] : carried_) {
@@ -130,12 +165,16 @@ class Coverage {
   }
 
  private:
+  bool shares_ranks(std::int32_t a, std::int32_t b) const {
+    return program_.stages[static_cast<std::size_t>(a)].ranks == program_.stages[static_cast<std::size_t>(b)].ranks;
+  }
+
   void check_sender(const Transfer& t) {
     const ProgramStage& stage = program_.stages[static_cast<std::size_t>(t.from_stage)];
     const auto place = std::find(stage.ranks.begin(), stage.ranks.end(), t.sender);
     const bool has = place != stage.ranks.end() &&
-                     intersect(t.rows, stage.rows[static_cast<std::size_t>(t.micro_batch)]
-                                                 [static_cast<std::size_t>(place - stage.ranks.begin())]) == t.rows;
+                     intersect(t.rows, stage.rows[static_cast<std::size_t>(t.micro_batch)][stage.replica_of(
+                                           static_cast<std::size_t>(place - stage.ranks.begin()))]) == t.rows;
     if (!has) findings_.add(fmt::format("{}: the sender does not have these rows", words(graph_, t)));
   }
 
@@ -144,7 +183,7 @@ class Coverage {
     const ProgramStage& stage = program_.stages[static_cast<std::size_t>(std::get<3>(edge))];
     for (std::size_t k = 0; k < stage.rows.size(); ++k) {
       for (std::size_t r = 0; r < stage.ranks.size(); ++r) {
-        const RowInterval wanted = stage.rows[k][r];
+        const RowInterval wanted = stage.rows[k][stage.replica_of(r)];
         if (wanted.empty()) continue;
         const auto place = carried_.find(Need{edge, static_cast<std::int32_t>(k), stage.ranks[r]});
         const bool complete = place != carried_.end() && tiles(place->second, wanted);
@@ -178,12 +217,12 @@ class Coverage {
 void check_sum_order(const Graph& graph, const Program& program, Findings& findings) {
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const std::vector<Instruction>& list = program.ranks[rank].instructions;
-    std::map<std::pair<TensorId, std::int32_t>, std::pair<std::int32_t, std::int64_t>> last;
+    std::map<std::tuple<TensorId, std::int32_t, std::int32_t>, std::pair<std::int32_t, std::int64_t>> last;
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].kind != InstructionKind::receive_gradient) continue;
       const Transfer& t = program.transfers[static_cast<std::size_t>(list[i].transfer)];
       const std::pair now{-t.from_stage, t.rows.begin};
-      const auto [place, first] = last.try_emplace({t.tensor, t.micro_batch}, now);
+      const auto [place, first] = last.try_emplace({t.tensor, t.to_stage, t.micro_batch}, now);
       if (!first && now < place->second) {
         findings.add(fmt::format("{} (instruction {}): gradients must be received latest stage first, then by rows",
                                  describe(graph, program, static_cast<int>(rank), i), i));

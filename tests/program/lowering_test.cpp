@@ -94,20 +94,14 @@ TEST(Lowering, EvaluationHoldsForwardsAndTheirMessagesInTheSameStorageOrder) {
   }
 }
 
-TEST(Lowering, RefusesWhatProgramsDoNotOffer) {
-  const Graph graph = chain(2);
-  Plan shared = make_plan(graph, {{.replicas = {1, 1}}});
-  shared.pipelines[0].stages[1].devices = {0};
-  EXPECT_THAT(
-      [&] { make_program(graph, shared, 2); },
-      ThrowsMessage<InvalidInput>(HasSubstr("device 0 is in stage 0 of pipeline 0 and in stage 1 of pipeline 0; a "
-                                            "device holds one stage")));
-  Plan split = make_plan(graph, {{.replicas = {1}}});
-  split.pipelines[0].stages[0].tensor_parallel = 2;
-  EXPECT_THAT([&] { make_program(graph, split, 2); }, ThrowsMessage<InvalidInput>(HasSubstr("tensor_parallel 2")));
-  Plan again = make_plan(graph, {{.replicas = {1}}});
-  again.pipelines[0].stages[0].recompute = {0};
-  EXPECT_THAT([&] { make_program(graph, again, 2); }, ThrowsMessage<InvalidInput>(HasSubstr("recomputes 1 operators")));
+TEST(Lowering, RefusesStagesThatShareOnlySomeDevices) {
+  const Graph graph = chain(3);
+  Plan plan = make_plan(graph, {{.replicas = {2, 1, 2}, .micro_batches = 1}}, "zb-greedy");
+  plan.pipelines[0].stages[2].devices = {1, 3};
+  const ComputeOrder order(plan);
+  EXPECT_THAT([&] { lower(graph, plan, order, 2); },
+              ThrowsMessage<InvalidInput>(HasSubstr("device 1 is in stages 0 and 2 of pipeline 0; stages of a pipeline "
+                                                    "that share a device share all of their devices")));
 }
 
 TEST(Lowering, RefusesMicroBatchesThatThereAreNot) {

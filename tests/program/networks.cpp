@@ -6,6 +6,7 @@
 #include "graph/graph_builder.h"
 #include "program/lowering.h"
 #include "program/stage_dag.h"
+#include "schedules/placement.h"
 #include "schedules/registry.h"
 
 namespace millrace::test {
@@ -112,6 +113,22 @@ Plan make_plan(const Graph& graph, const std::vector<PipelineShape>& pipelines, 
     }
   }
   return plan;
+}
+
+Plan placed(const Plan& plan, int places, schedules::Placement placement) {
+  Plan result = plan;
+  result.pipelines.clear();
+  int device = 0;
+  for (const Pipeline& pipeline : plan.pipelines) {
+    std::vector<schedules::Seat> seats;
+    for (int s = 0; s < places; ++s) {
+      const Stage& stage = pipeline.stages[static_cast<std::size_t>(s)];
+      schedules::Seat& seat = seats.emplace_back(schedules::Seat{{}, stage.shares, stage.tensor_parallel});
+      for (std::size_t i = 0; i < stage.devices.size(); ++i) seat.devices.push_back(device++);
+    }
+    for (Pipeline& part : schedules::place(pipeline, seats, placement)) result.pipelines.push_back(std::move(part));
+  }
+  return result;
 }
 
 Program make_program(const Graph& graph, const Plan& plan, std::int64_t batch) {

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 #include "program/program.h"
+#include "schedules/registry.h"
 
 namespace millrace::test {
 
@@ -36,6 +37,9 @@ struct PipelineShape {
 
 /// Stages of consecutive operators on consecutive devices.
 Plan make_plan(const Graph& graph, const std::vector<PipelineShape>& pipelines, std::string schedule = "1f1b");
+
+/// The plan's pipelines with their stages on the devices of the first `places` stages, by the rule of `placement`.
+Plan placed(const Plan& plan, int places, schedules::Placement placement);
 
 /// The plan's schedule, lowered; not verified.
 Program make_program(const Graph& graph, const Plan& plan, std::int64_t batch);

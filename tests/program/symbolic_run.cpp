@@ -1,8 +1,9 @@
-// A runtime in miniature: row values are hashes, gradients are sums of hashes.
+// A runtime in miniature: row values are hashes, gradients are sums of hashes, weights are a hash of their updates.
 #include "tests/program/symbolic_run.h"
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -13,6 +14,7 @@ namespace millrace::test {
 namespace {
 
 using Rows = std::map<std::int64_t, std::uint64_t>;  // value by row of the global batch
+using Key = std::pair<int, std::int32_t>;            // iteration, micro-batch
 
 std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
   std::uint64_t x = seed * 0x9E3779B97F4A7C15ULL + value + 0x632BE59BD9B4E019ULL;
@@ -20,42 +22,70 @@ std::uint64_t mix(std::uint64_t seed, std::uint64_t value) {
   return (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
 }
 
+struct Broken : std::runtime_error {
+  Broken() : std::runtime_error("broken") {}
+};
+
 struct Slot {
-  std::int32_t micro_batch = -1;  // -1: free
   bool computed = false;
+  bool recomputed = false;
+  bool input_done = false;
+  std::uint64_t weights = 0;
+  std::uint64_t backward = 0;  // what the weight gradient will be made of
   std::map<TensorId, Rows> inputs;
   std::map<TensorId, Rows> outputs;
   std::map<TensorId, Rows> output_gradients;
 };
 
-struct RankState {
-  std::size_t position = 0;
-  std::int32_t stage = -1;
+// One stage on one rank.
+struct Held {
   std::size_t replica = 0;
-  std::vector<Slot> slots;
-  std::int32_t gradient_micro_batch = -1;
-  std::map<TensorId, Rows> input_gradients;  // of the last backward
-  std::uint64_t accumulated = 0;
-  std::size_t norms = 0;
-  std::vector<std::uint64_t> norm_values;
-  std::map<std::int32_t, std::pair<std::vector<int>, std::size_t>> reductions;  // bucket: group and number in it
+  std::map<Key, Slot> slots;
+  std::deque<Key> finished;  // in evaluation: outputs of the last forwards
+  Key gradient_of{-1, -1};
+  std::map<TensorId, Rows> input_gradients;        // of the last backward
+  std::map<std::int32_t, std::uint64_t> gathered;  // gradient by bucket
+  std::uint64_t weights = 0;
+  std::map<Key, std::uint64_t> stashes;
+  std::optional<std::uint64_t> loaded;
 };
 
-struct Broken : std::runtime_error {
-  Broken() : std::runtime_error("broken") {}
+struct RankState {
+  std::size_t next = 0;
+  std::map<std::int32_t, Held> stages;
+  std::size_t norms = 0;
+  std::vector<std::uint64_t> norm_values;
+  std::map<std::int32_t, std::size_t> reductions;  // number of the bucket's newest in its group's line
+  std::size_t collectives = 0;
+  bool at_collective = false;
+};
+
+struct Reduction {
+  std::int32_t bucket = -1;
+  std::size_t joined = 0;
+  std::uint64_t sum = 0;
 };
 
 class Run {
  public:
-  Run(const Graph& graph, const Program& program) : program_(program), ranks_(program.ranks.size()) {
+  Run(const Graph& graph, const Program& program, int iterations)
+      : graph_(graph), program_(program), ranks_(program.ranks.size()) {
     for (std::size_t s = 0; s < program.stages.size(); ++s) {
       const ProgramStage& stage = program.stages[s];
       parts_.push_back(make_stage_graph(graph, stage.ops));
-      for (std::size_t r = 0; r < stage.ranks.size(); ++r) {
-        RankState& rank = ranks_[static_cast<std::size_t>(stage.ranks[r])];
-        rank.stage = static_cast<std::int32_t>(s);
-        rank.replica = r;
-        rank.slots.resize(static_cast<std::size_t>(stage.slots));
+      for (std::size_t i = 0; i < stage.ranks.size(); ++i) {
+        Held& held = ranks_[static_cast<std::size_t>(stage.ranks[i])].stages[static_cast<std::int32_t>(s)];
+        held.replica = i / static_cast<std::size_t>(stage.tensor_parallel);
+      }
+    }
+    // Written out here again, not taken from unroll().
+    for (const RankProgram& rank : program.ranks) {
+      auto& list = lists_.emplace_back();
+      for (int round = 0; round < iterations + program.overlap; ++round) {
+        for (const Instruction& at : rank.instructions) {
+          const int iteration = round - at.lag;
+          if (iteration >= 0 && iteration < iterations) list.emplace_back(at, iteration);
+        }
       }
     }
   }
@@ -65,17 +95,19 @@ class Run {
     while (moved) {
       moved = false;
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        const std::vector<Instruction>& list = program_.ranks[rank].instructions;
-        while (ranks_[rank].position < list.size() && step(rank, list[ranks_[rank].position])) {
-          ++ranks_[rank].position;
+        while (ranks_[rank].next < lists_[rank].size() && step(rank)) {
+          ++ranks_[rank].next;
           moved = true;
         }
       }
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      if (ranks_[rank].position != program_.ranks[rank].instructions.size()) throw Broken();
-      for (const Slot& slot : ranks_[rank].slots) {
-        if (slot.micro_batch >= 0) throw Broken();
+      if (ranks_[rank].next != lists_[rank].size()) throw Broken();
+      for (const auto& [number, held] : ranks_[rank].stages) {
+        if ((program_.training && !held.slots.empty()) || !held.stashes.empty() || held.loaded) throw Broken();
+        for (const auto& [bucket, gradient] : held.gathered) {
+          if (program_.training && !program_.norm && gradient != 0) throw Broken();
+        }
       }
     }
     for (const auto& [channel, messages] : wire_) {
@@ -85,24 +117,10 @@ class Run {
   }
 
  private:
-  Slot& slot_of(RankState& rank, std::int32_t micro_batch, bool may_start) {
-    for (Slot& slot : rank.slots) {
-      if (slot.micro_batch == micro_batch) return slot;
-    }
-    if (may_start) {
-      for (Slot& slot : rank.slots) {
-        if (slot.micro_batch >= 0) continue;
-        slot = Slot{};
-        slot.micro_batch = micro_batch;
-        return slot;
-      }
-    }
-    throw Broken();
-  }
-
-  RowInterval rows_of(const RankState& rank, std::int32_t micro_batch) const {
-    return program_.stages[static_cast<std::size_t>(rank.stage)]
-        .rows[static_cast<std::size_t>(micro_batch)][rank.replica];
+  const ProgramStage& stage(std::int32_t s) const { return program_.stages[static_cast<std::size_t>(s)]; }
+  const StageGraph& part(std::int32_t s) const { return parts_[static_cast<std::size_t>(s)]; }
+  RowInterval rows_of(const Held& held, std::int32_t s, std::int32_t k) const {
+    return stage(s).rows[static_cast<std::size_t>(k)][held.replica];
   }
 
   static std::uint64_t row_hash(const std::map<TensorId, Rows>& tensors, std::int64_t row) {
@@ -114,46 +132,138 @@ class Run {
     return hash;
   }
 
-  void forward(RankState& rank, std::int32_t micro_batch) {
-    Slot& slot = slot_of(rank, micro_batch, true);
+  Slot& start_slot(Held& held, std::int32_t s, Key key) {
+    const auto place = held.slots.find(key);
+    if (place != held.slots.end()) return place->second;
+    if (held.slots.size() >= static_cast<std::size_t>(stage(s).slots)) {
+      // Evaluation keeps a slot until the next micro-batch wants it.
+      if (program_.training || held.finished.empty()) throw Broken();
+      held.slots.erase(held.finished.front());
+      held.finished.pop_front();
+    }
+    return held.slots[key];
+  }
+
+  static Slot& slot_of(Held& held, Key key) {
+    const auto place = held.slots.find(key);
+    if (place == held.slots.end()) throw Broken();
+    return place->second;
+  }
+
+  std::uint64_t take_weights(Held& held) {
+    const std::uint64_t weights = held.loaded.value_or(held.weights);
+    held.loaded.reset();
+    return weights;
+  }
+
+  // What the stage reads: messages lie in its slot, the rest with the stages of this rank.
+  std::map<TensorId, Rows> inputs_of(RankState& rank, std::int32_t s, Key key, const Slot& slot) {
+    std::map<TensorId, Rows> inputs = slot.inputs;
+    for (const TensorId input : part(s).inputs) {
+      if (graph_.tensor(input).role != Role::activation || inputs.contains(input)) continue;
+      for (auto& [other, held] : rank.stages) {
+        if (other == s || stage(other).ref.pipeline != stage(s).ref.pipeline) continue;
+        const auto place = held.slots.find(key);
+        if (place == held.slots.end()) continue;
+        for (const auto* source : {&place->second.outputs, &place->second.inputs}) {
+          const auto tensor = source->find(input);
+          if (tensor != source->end() && (source == &place->second.inputs || place->second.computed)) {
+            inputs[input] = tensor->second;
+          }
+        }
+      }
+    }
+    return inputs;
+  }
+
+  void forward(RankState& rank, std::int32_t s, Key key) {
+    Held& held = rank.stages.at(s);
+    Slot& slot = start_slot(held, s, key);
     if (slot.computed) throw Broken();
     slot.computed = true;
-    const RowInterval rows = rows_of(rank, micro_batch);
-    for (const TensorId output : parts_[static_cast<std::size_t>(rank.stage)].outputs) {
+    slot.weights = take_weights(held);
+    slot.inputs = inputs_of(rank, s, key, slot);
+    const RowInterval rows = rows_of(held, s, key.second);
+    for (const TensorId input : part(s).inputs) {
+      if (graph_.tensor(input).role != Role::activation) continue;
       for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-        const std::uint64_t value = mix(row_hash(slot.inputs, row), static_cast<std::uint64_t>(row));
+        if (!slot.inputs[input].contains(row)) throw Broken();
+      }
+    }
+    for (const TensorId output : part(s).outputs) {
+      for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+        const std::uint64_t value = mix(mix(row_hash(slot.inputs, row), static_cast<std::uint64_t>(row)), slot.weights);
         slot.outputs[output][row] = mix(value, static_cast<std::uint64_t>(output));
       }
     }
+    if (!program_.training) held.finished.push_back(key);
   }
 
-  void backward(RankState& rank, std::int32_t micro_batch) {
-    Slot& slot = slot_of(rank, micro_batch, false);
-    if (!slot.computed) throw Broken();
-    const RowInterval rows = rows_of(rank, micro_batch);
-    rank.input_gradients.clear();
-    rank.gradient_micro_batch = micro_batch;
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      const std::uint64_t value = mix(row_hash(slot.inputs, row), row_hash(slot.output_gradients, row));
-      rank.accumulated += mix(value, static_cast<std::uint64_t>(row));
-      for (const TensorId input : parts_[static_cast<std::size_t>(rank.stage)].gradient_inputs) {
-        rank.input_gradients[input][row] = mix(value, static_cast<std::uint64_t>(input));
+  // Gradients of outputs that stages of this rank read, before those of later messages are there: the latest first.
+  std::uint64_t local_gradients(RankState& rank, std::int32_t s, Key key, std::int64_t row) {
+    std::uint64_t hash = 0;
+    for (const TensorId output : part(s).outputs) {
+      for (auto other = rank.stages.rbegin(); other != rank.stages.rend(); ++other) {
+        const std::int32_t consumer = other->first;
+        if (consumer == s || stage(consumer).ref.pipeline != stage(s).ref.pipeline) continue;
+        const auto& wanted = part(consumer).gradient_inputs;
+        if (std::find(wanted.begin(), wanted.end(), output) == wanted.end()) continue;
+        const auto place = local_.find({&rank - ranks_.data(), consumer, key, output});
+        if (place == local_.end()) throw Broken();
+        hash = mix(hash, place->second.at(row));
       }
     }
-    slot.micro_batch = -1;
+    return hash;
   }
 
-  void send(RankState& rank, const Instruction& at) {
+  void backward_input(RankState& rank, std::int32_t s, Key key) {
+    Held& held = rank.stages.at(s);
+    Slot& slot = slot_of(held, key);
+    const bool drops = !stage(s).recompute.empty();
+    if (!slot.computed || slot.input_done || slot.recomputed != drops) throw Broken();
+    if (take_weights(held) != slot.weights) throw Broken();
+    slot.input_done = true;
+    held.input_gradients.clear();
+    held.gradient_of = key;
+    const RowInterval rows = rows_of(held, s, key.second);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      std::uint64_t value = mix(row_hash(slot.inputs, row), row_hash(slot.output_gradients, row));
+      value = mix(mix(value, local_gradients(rank, s, key, row)), slot.weights);
+      slot.backward += mix(value, static_cast<std::uint64_t>(row));
+      for (const TensorId input : part(s).gradient_inputs) {
+        held.input_gradients[input][row] = mix(value, static_cast<std::uint64_t>(input));
+      }
+    }
+    for (const TensorId input : part(s).gradient_inputs) {
+      local_[{&rank - ranks_.data(), s, key, input}] = held.input_gradients[input];
+    }
+  }
+
+  void backward_weight(RankState& rank, std::int32_t s, Key key) {
+    Held& held = rank.stages.at(s);
+    Slot& slot = slot_of(held, key);
+    if (!slot.input_done) throw Broken();
+    for (std::size_t b = 0; b < program_.buckets.size(); ++b) {
+      const std::vector<std::int32_t>& of = program_.buckets[b].stages;
+      if (std::find(of.begin(), of.end(), s) != of.end())
+        held.gathered[static_cast<std::int32_t>(b)] += slot.backward + 1;
+    }
+    held.slots.erase(key);
+  }
+
+  void send(RankState& rank, const Instruction& at, Key key) {
     const Transfer& t = program_.transfers[static_cast<std::size_t>(at.transfer)];
+    Held& held = rank.stages.at(at.stage);
     std::vector<std::uint64_t> message;
     const bool activation = at.kind == InstructionKind::send_activation;
-    if (!activation && rank.gradient_micro_batch != t.micro_batch) throw Broken();
-    std::map<TensorId, Rows>& source = activation ? slot_of(rank, t.micro_batch, false).outputs : rank.input_gradients;
+    if (!activation && held.gradient_of != key) throw Broken();
+    if (activation && !slot_of(held, key).computed) throw Broken();
+    std::map<TensorId, Rows>& source = activation ? slot_of(held, key).outputs : held.input_gradients;
     for (std::int64_t row = t.rows.begin; row < t.rows.end; ++row) message.push_back(source[t.tensor][row]);
     wire_[{t.sender, t.receiver, t.tag}].push_back(message);
   }
 
-  bool receive(RankState& rank, const Instruction& at) {
+  bool receive(RankState& rank, const Instruction& at, Key key) {
     const Transfer& t = program_.transfers[static_cast<std::size_t>(at.transfer)];
     auto& messages = wire_[{t.sender, t.receiver, t.tag}];
     if (messages.empty()) return false;
@@ -161,8 +271,9 @@ class Run {
     messages.pop_front();
     if (message.size() != static_cast<std::size_t>(t.rows.size())) throw Broken();
     const bool activation = at.kind == InstructionKind::receive_activation;
-    Slot& slot = slot_of(rank, t.micro_batch, activation);
-    if (activation == slot.computed) throw Broken();
+    Held& held = rank.stages.at(at.stage);
+    Slot& slot = activation ? start_slot(held, at.stage, key) : slot_of(held, key);
+    if (activation == slot.computed || slot.input_done) throw Broken();
     for (std::int64_t i = 0; i < t.rows.size(); ++i) {
       if (activation) {
         slot.inputs[t.tensor][t.rows.begin + i] = message[static_cast<std::size_t>(i)];
@@ -175,36 +286,41 @@ class Run {
     return true;
   }
 
-  struct Collective {
-    std::int32_t bucket = -1;
-    std::size_t joined = 0;
+  // The rank's own gradient of a bucket: of all of its copies.
+  std::uint64_t own_gradient(RankState& rank, std::int32_t bucket) {
     std::uint64_t sum = 0;
-  };
+    for (const std::int32_t s : program_.buckets[static_cast<std::size_t>(bucket)].stages) {
+      const auto place = rank.stages.find(s);
+      if (place != rank.stages.end()) sum += place->second.gathered[bucket];
+    }
+    return sum;
+  }
 
   void start_reduction(RankState& rank, std::int32_t bucket) {
     const std::vector<int>& group = program_.buckets[static_cast<std::size_t>(bucket)].owners;
     const std::size_t number = started_[{&rank - ranks_.data(), group}]++;
-    std::vector<Collective>& line = collectives_[group];
+    std::vector<Reduction>& line = reductions_[group];
     if (line.size() <= number) line.resize(number + 1);
     if (line[number].bucket >= 0 && line[number].bucket != bucket) throw Broken();
     line[number].bucket = bucket;
     ++line[number].joined;
-    line[number].sum += rank.accumulated;
-    if (!rank.reductions.try_emplace(bucket, group, number).second) throw Broken();
+    line[number].sum += own_gradient(rank, bucket);
+    if (!rank.reductions.try_emplace(bucket, number).second) throw Broken();
   }
 
   // The reduced gradient of a bucket; nothing while it is not complete.
-  std::optional<std::uint64_t> reduced(const RankState& rank, std::int32_t bucket) {
-    if (program_.buckets[static_cast<std::size_t>(bucket)].owners.size() == 1) return rank.accumulated;
+  std::optional<std::uint64_t> reduced(RankState& rank, std::int32_t bucket) {
+    const std::vector<int>& group = program_.buckets[static_cast<std::size_t>(bucket)].owners;
+    if (group.size() == 1) return own_gradient(rank, bucket);
     const auto place = rank.reductions.find(bucket);
     if (place == rank.reductions.end()) throw Broken();
-    const auto& [group, number] = place->second;
-    const Collective& collective = collectives_[group][number];
-    if (collective.joined < group.size()) return std::nullopt;
-    return collective.sum;
+    const Reduction& reduction = reductions_[group][place->second];
+    if (reduction.joined < group.size()) return std::nullopt;
+    return reduction.sum;
   }
 
-  bool norm(std::size_t number, RankState& rank) {
+  bool norm(std::size_t number) {
+    RankState& rank = ranks_[number];
     if (rank.norm_values.size() == rank.norms) {
       std::uint64_t own = 0;
       for (std::size_t b = 0; b < program_.buckets.size(); ++b) {
@@ -223,51 +339,121 @@ class Run {
     return true;
   }
 
-  bool update(std::size_t number, RankState& rank, std::int32_t bucket) {
-    if (rank.norms == 0) throw Broken();
+  bool update(std::size_t number, std::int32_t bucket) {
+    RankState& rank = ranks_[number];
+    if (program_.norm && rank.norms == 0) throw Broken();
     const std::optional<std::uint64_t> value = reduced(rank, bucket);
     if (!value) return false;
     std::uint64_t whole = *value;
-    for (const RankState& other : ranks_) whole = mix(whole, other.norm_values[rank.norms - 1]);
+    if (program_.norm) {
+      for (const RankState& other : ranks_) whole = mix(whole, other.norm_values[rank.norms - 1]);
+    }
     std::uint64_t& updated = outcome_[{static_cast<int>(number), bucket}];
     updated = mix(updated, whole);
+    rank.reductions.erase(bucket);
+    for (const std::int32_t s : program_.buckets[static_cast<std::size_t>(bucket)].stages) {
+      const auto place = rank.stages.find(s);
+      if (place == rank.stages.end()) continue;
+      place->second.weights = mix(place->second.weights, whole);
+      place->second.gathered[bucket] = 0;
+    }
     return true;
   }
 
-  bool step(std::size_t number, const Instruction& at) {
+  // Ranks of a replica meet in the order in which each comes to its collectives.
+  bool collective(RankState& rank, const Instruction& at, Key key) {
+    const ProgramStage& of = stage(at.stage);
+    const auto shards = static_cast<std::size_t>(of.tensor_parallel);
+    const std::size_t replica = rank.stages.at(at.stage).replica;
+    const std::tuple mine{at.collective, key, at.stage};
+    const std::size_t number = rank.collectives;
+    auto& line = meetings_[{at.stage, replica}];
+    if (line.size() <= number) line.resize(number + 1);
+    if (!rank.at_collective) {
+      rank.at_collective = true;
+      for (const auto& other : line[number]) {
+        if (other != mine) throw Broken();
+      }
+      line[number].push_back(mine);
+    }
+    if (line[number].size() < shards) return false;
+    rank.at_collective = false;
+    ++rank.collectives;
+    return true;
+  }
+
+  bool step(std::size_t number) {
     RankState& rank = ranks_[number];
+    const auto& [at, iteration] = lists_[number][rank.next];
+    const Key key{iteration, at.micro_batch};
+    if (at.stage >= 0 && !rank.stages.contains(at.stage)) throw Broken();
     switch (at.kind) {
       case InstructionKind::forward:
-        forward(rank, at.micro_batch);
+        if (at.segment <= 0) forward(rank, at.stage, key);
         return true;
       case InstructionKind::backward:
-        backward(rank, at.micro_batch);
+        if (at.segment > 0) return true;
+        backward_input(rank, at.stage, key);
+        backward_weight(rank, at.stage, key);
         return true;
+      case InstructionKind::backward_input:
+        if (at.segment <= 0) backward_input(rank, at.stage, key);
+        return true;
+      case InstructionKind::backward_weight:
+        backward_weight(rank, at.stage, key);
+        return true;
+      case InstructionKind::recompute: {
+        if (at.segment > 0) return true;
+        Slot& slot = slot_of(rank.stages.at(at.stage), key);
+        if (!slot.computed || slot.input_done || slot.recomputed) throw Broken();
+        slot.recomputed = true;
+        return true;
+      }
       case InstructionKind::send_activation:
       case InstructionKind::send_gradient:
-        send(rank, at);
+        send(rank, at, key);
         return true;
       case InstructionKind::receive_activation:
       case InstructionKind::receive_gradient:
-        return receive(rank, at);
+        return receive(rank, at, key);
       case InstructionKind::reduce_gradients:
         start_reduction(rank, at.bucket);
         return true;
       case InstructionKind::reduce_norm:
-        return norm(number, rank);
+        return norm(number);
       case InstructionKind::update_weights:
-        return update(number, rank, at.bucket);
+        return update(number, at.bucket);
+      case InstructionKind::stash_weights: {
+        Held& held = rank.stages.at(at.stage);
+        if (!held.stashes.try_emplace(key, held.weights).second) throw Broken();
+        return true;
+      }
+      case InstructionKind::load_weights: {
+        Held& held = rank.stages.at(at.stage);
+        const auto place = held.stashes.find(key);
+        if (held.loaded || (place == held.stashes.end() && iteration > 0)) throw Broken();
+        held.loaded = place == held.stashes.end() ? 0 : place->second;
+        return true;
+      }
+      case InstructionKind::drop_stash:
+        if (rank.stages.at(at.stage).stashes.erase(key) == 0 && iteration > 0) throw Broken();
+        return true;
       default:
-        throw Broken();
+        return collective(rank, at, key);
     }
   }
 
+  const Graph& graph_;
   const Program& program_;
   std::vector<StageGraph> parts_;
   std::vector<RankState> ranks_;
+  std::vector<std::vector<std::pair<Instruction, int>>> lists_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::deque<std::vector<std::uint64_t>>> wire_;
+  std::map<std::tuple<std::ptrdiff_t, std::int32_t, Key, TensorId>, Rows> local_;  // gradients within a rank
   std::map<std::pair<std::ptrdiff_t, std::vector<int>>, std::size_t> started_;
-  std::map<std::vector<int>, std::vector<Collective>> collectives_;
+  std::map<std::vector<int>, std::vector<Reduction>> reductions_;
+  std::map<std::pair<std::int32_t, std::size_t>, std::vector<std::vector<std::tuple<std::int32_t, Key, std::int32_t>>>>
+      meetings_;
   Outcome outcome_;
 };
 
@@ -275,7 +461,7 @@ class Run {
 
 std::optional<Outcome> symbolic_run(const Graph& graph, const Program& program) {
   try {
-    return Run(graph, program).run();
+    return Run(graph, program, program.norm || !program.training ? 1 : program.overlap + 2).run();
   } catch (const Broken&) {
     return std::nullopt;
   }

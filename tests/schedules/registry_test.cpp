@@ -19,8 +19,10 @@ TEST(Registry, RowsAreComplete) {
 }
 
 TEST(Registry, UnknownNamesListTheValidOnes) {
-  EXPECT_THAT([] { by_name("gpip"); }, testing::ThrowsMessage<InvalidInput>(
-                                           "unknown schedule 'gpip' (did you mean 'gpipe'?); valid: gpipe, 1f1b"));
+  EXPECT_THAT([] { by_name("gpip"); },
+              testing::ThrowsMessage<InvalidInput>("unknown schedule 'gpip' (did you mean 'gpipe'?); valid: gpipe, "
+                                                   "1f1b, hippie, interleaved, zb-h1, zb-h2, zb-v, "
+                                                   "chimera, pipedream, pipedream-2bw, zb-greedy"));
 }
 
 TEST(Registry, NamesCapabilities) {
