@@ -57,7 +57,6 @@ constexpr int kDispatchOfCollectives = 4;
 // Random-number states that dropout under tensor parallelism saves and restores, autograd's own nodes.
 constexpr int kDispatchOfBackward = 8;
 constexpr int kDispatchOfUnfusedSoftmax = 5;
-constexpr double kFusedSumBytes = 8;  // one fp32 sum read and written
 
 // The core of attention: scores, softmax, dropout, weighted values.
 struct Core {
@@ -125,7 +124,7 @@ BlockCost layer_cost(const Transformer& model, const Slice& slice, Recompute rec
   const double norm = (software.persistent_norm ? 4 : 6) * whole;
   // Two norms, heads apart and together again, GELU with its bias, two sums of bias, dropout and residual.
   forward.streams({norm, norm, 12 * split, 4 * split, 4 * inner, 7 * whole, 7 * whole});
-  forward.reduce(reductions * (1 - software.hidden_forward)).dispatch(around);
+  forward.reduce(reductions * (1 - software.hidden_gathers)).dispatch(around);
 
   Pass input(rates);
   input.product(n, 3 * h / t, h).product(n, h, h / t).product(n, f / t, h).product(n, h, f / t);
@@ -133,20 +132,16 @@ BlockCost layer_cost(const Transformer& model, const Slice& slice, Recompute rec
   // Norms (input gradient, then gains), dropouts, residual sums, GELU, its bias, heads.
   input.streams(
       {norm_back, norm_back, 5 * whole, 5 * whole, 6 * whole, 6 * whole, 6 * inner, 2 * inner, 12 * split, 4 * split});
-  // The sum of the input gradients of products split by columns goes on beside their weight gradients. With a split
-  // sequence it is a reduce-scatter, their input is gathered again beside, and gradients of the others are gathered.
-  const double beside = reductions * (1 - software.hidden_backward);
-  const double before = slice.sequence_parallel ? reductions / 2 * (1 - software.hidden_forward) : 0;
-  input.reduce(beside + before).dispatch(around + kDispatchOfBackward);
+  // Input gradients of products split by columns are summed. With a split sequence that is a reduce-scatter, gradients
+  // of the other products are gathered, and so are inputs, for the weight gradients.
+  const double before = slice.sequence_parallel ? reductions / 2 * (1 - software.hidden_gathers) : 0;
+  input.reduce(reductions + before).dispatch(around + kDispatchOfBackward);
 
   Pass weight(rates);
   weight.product(n, 3 * h / t, h).product(n, h, h / t).product(n, f / t, h).product(n, h, f / t);
-  const double parameters = model.layer_parameters() / t;
-  if (software.weight_gradient_bytes > 0) weight.streams({software.weight_gradient_bytes * parameters});
+  weight.streams({software.weight_gradient_bytes * model.layer_parameters() / t});
 
   BlockCost cost{sum(forward.cost(), core.forward), sum(input.cost(), core.backward), weight.cost(), {}};
-  const Seconds moved = rates.memory.time(kFusedSumBytes * parameters);
-  cost.backward_weight.compute = std::max(cost.backward_weight.compute, moved);
   if (recompute == Recompute::selective && !software.fused_attention) cost.recompute = core.forward;
   if (recompute == Recompute::full) cost.recompute = cost.forward;
   return cost;

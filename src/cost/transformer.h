@@ -32,11 +32,11 @@ struct Software {
   bool fused_attention = false;        ///< scores stay on the chip, the causal half is skipped (Dao 2023)
   bool fused_softmax_by_four = false;  ///< its fused softmax takes multiples of four matrices, else five operators more
   bool persistent_norm = true;         ///< its layer norm reads each row once a pass (from 2022 on), else twice
-  double hidden_backward = 0;          ///< part of the collectives beside backward products that these hide
-  double hidden_forward = 0;           ///< part of all other collectives of a layer that products hide
-  double weight_gradient_bytes = 8;    ///< read and written per parameter and micro-batch to accumulate gradients
-  double gradient_bytes = 4;           ///< per parameter in the reduction over replicas
-  double optimizer_bytes = 30;         ///< read and written per parameter by one optimizer step
+  double hidden_gathers = 0;  ///< part of the collectives around products, input gradients' apart, that these hide
+  double weight_gradient_bytes = 8;  ///< read and written per parameter and micro-batch to add to the gradients:
+                                     ///< 8 where the product adds to fp32 sums itself
+  double gradient_bytes = 4;         ///< per parameter in the reduction over replicas
+  double optimizer_bytes = 30;       ///< read and written per parameter by one optimizer step
 };
 
 /// How a layer lies on devices.

@@ -21,19 +21,15 @@ constexpr std::int64_t kMost = std::int64_t{1} << 40;
 // What the training software does differently, by the name in the column `framework`.
 cost::Software software_of(const std::string& framework) {
   cost::Software software;
-  // From 2022 on (Korthikanti et al.) collectives of the backward pass go on beside weight gradients.
-  software.hidden_backward = 0;
   if (framework.find("DeepSpeed") != std::string::npos) {
     software.fused_softmax_by_four = true;
     software.weight_gradient_bytes = 8;  // all in 16 bits
     software.gradient_bytes = 2;
     software.persistent_norm = false;
-    software.hidden_backward = 0;
   } else if (framework.find("Megatron-LM v2") != std::string::npos) {
     // Weight gradients are made in 16 bits, then added to the sum in 32 (fused into the product from 2022 on).
     software.weight_gradient_bytes = 12;
     software.persistent_norm = false;
-    software.hidden_backward = 0;
   } else if (framework.find("Megatron-Core") != std::string::npos) {
     software.fused_attention = true;
   }
@@ -183,7 +179,7 @@ class RowReader {
     layout.overlapped = text("sharding").find("overlap") != std::string::npos;
     layout.software = software_of(text("framework"));
     // Overlapped products and collectives go in as many parts as there are devices; the first stays exposed.
-    if (layout.overlapped) layout.software.hidden_forward = 1 - 1.0 / layout.tensor;
+    if (layout.overlapped) layout.software.hidden_gathers = 1 - 1.0 / layout.tensor;
     step.time_s = positive("iter_time_s");
     read_profile(layout);
     if (const auto devices = count("n_gpus"); devices && *devices != layout.devices()) {

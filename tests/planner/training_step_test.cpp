@@ -50,17 +50,18 @@ TEST(Step, MakespansOfMethodsSection2) {
 }
 
 TEST(Step, WaitingForMessagesCostsAHopAPass) {
-  // One stage hands on to the next: both passes of each of m micro-batches wait, and p − 1 hops each way fill.
+  // The last stage starts after F and a hop, takes F + B and a hop back for each of 4, then the first has its last B.
   Layout layout = profiled(2, 4, "1f1b");
   layout.profiled->hop = 1;
-  EXPECT_DOUBLE_EQ(predict_step(layout, machine()).time.value(), (4 + 1) * 12 + 4 * 2 + 2 - 1);
+  EXPECT_DOUBLE_EQ(predict_step(layout, machine()).time.value(), (4 + 1) + 4 * (12 + 1) + 8);
 }
 
 TEST(Step, TheSlowestDeviceSetsThePace) {
   // Eight devices in a row: the slowest of eight is expected 1.4236 deviations off the mean.
   const double even = predict_step(profiled(8, 64, "1f1b"), machine()).time.value();
   const double uneven = predict_step(profiled(8, 64, "1f1b"), machine(0.1)).time.value();
-  EXPECT_NEAR(uneven / even, 1.14236, 0.02);
+  // Filling and draining go through the others too.
+  EXPECT_GT(uneven, 1.11 * even);
   EXPECT_LT(uneven, 1.14236 * even);
 }
 
