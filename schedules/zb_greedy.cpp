@@ -8,13 +8,16 @@ namespace millrace::schedules {
 
 config::Options zb_greedy_options() {
   return {{"objective", "what is made short: an iteration in steady state, or one alone",
-           config::OneOf{{"span", "makespan"}}, "span"}};
+           config::OneOf{{"span", "makespan"}}, "span"},
+          {"moves", "single moves tried on the best order; 0 is quick, for searches", config::Integer{0, 1'000'000},
+           "40000"}};
 }
 
 ComputeOrder zb_greedy(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options) {
   require_no_warmup(plan, "zb-greedy");
   const ListObjective objective = options.text("objective") == "span" ? ListObjective::span : ListObjective::makespan;
-  return to_compute_order(plan, best_list_order(make_columns(plan, costs, "zb-greedy"), dag, objective, "zb-greedy"));
+  return to_compute_order(plan, best_list_order(make_columns(plan, costs, "zb-greedy"), dag, objective, "zb-greedy",
+                                                static_cast<std::uint64_t>(options.integer("moves"))));
 }
 
 }  // namespace millrace::schedules

@@ -71,7 +71,12 @@ class DeviceOrder {
 
 }  // namespace
 
-ComputeOrder zb_v(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values&) {
+config::Options zb_v_options() {
+  return {{"moves", "single moves tried on the best order; 0 is quick, for searches", config::Integer{0, 1'000'000},
+           "5000"}};
+}
+
+ComputeOrder zb_v(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options) {
   require_no_warmup(plan, "zb-v");
   Columns columns = make_columns(plan, costs, "zb-v");
   ColumnOrders published(columns.columns.size());
@@ -100,7 +105,8 @@ ComputeOrder zb_v(const Plan& plan, const StageDag& dag, const StageCosts& costs
       column.limit = std::min(column.limit, static_cast<double>(stages.size() / 2) * pair);
     }
   }
-  return to_compute_order(plan, best_list_order(columns, dag, ListObjective::span, "zb-v", {published}));
+  return to_compute_order(plan, best_list_order(columns, dag, ListObjective::span, "zb-v",
+                                                static_cast<std::uint64_t>(options.integer("moves")), {published}));
 }
 
 }  // namespace millrace::schedules

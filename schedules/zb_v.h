@@ -8,6 +8,8 @@
 
 namespace millrace::schedules {
 
+config::Options zb_v_options();
+
 /// Stages s and 2p − 1 − s of a pipeline of 2p stages are on device s. The order is that of zb-greedy for this
 /// placement under a limit of p micro-batches of both chunks (or the device's limit, where that is less). \throws
 /// InvalidInput  stages that are not placed in a V; a limit below one micro-batch; warm-ups.

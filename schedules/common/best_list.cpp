@@ -1,18 +1,23 @@
-// A grid of rules, then a descent over single moves.
+// A grid of rules, then moves of single actions.
 #include "schedules/common/best_list.h"
 
 #include <algorithm>
-#include <tuple>
+#include <initializer_list>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/random.h"
 
 namespace millrace::schedules {
 namespace {
 
-constexpr std::size_t kReach = 3;           // places that an action moves
-constexpr std::size_t kSteps = 20'000'000;  // executed actions that the descent may cost in all
+constexpr std::uint64_t kReach = 3;               // places that an action moves
+constexpr std::size_t kRuleSteps = 1'000'000;     // actions that the rules may schedule in all
+constexpr std::uint64_t kMoveSteps = 30'000'000;  // actions that the moves may execute in all
+constexpr std::uint64_t kTriesPerAction = 5;
 
 class Best {
  public:
@@ -29,64 +34,64 @@ class Best {
     orders_ = std::move(orders);
   }
 
-  // Moves one action at a time to another place of its column, first improvement, until a whole pass finds none.
-  void descend() {
-    std::size_t actions = 0;
+  // Moves single actions of random columns, every other time of the one with the longest span, and keeps what is not
+  // worse: equal orders lead out of narrow places. Only where every action can get a few tries.
+  void descend(std::uint64_t most_tries) {
+    std::uint64_t actions = 0;
     for (const auto& order : orders_) actions += order.size();
-    std::size_t steps_left = kSteps;
-    for (bool improved = true; improved;) {
-      improved = false;
-      for (std::size_t c = 0; c < orders_.size(); ++c) {
-        for (std::size_t i = 0; i < orders_[c].size(); ++i) {
-          for (std::size_t reach = 1; reach <= kReach && i + reach < orders_[c].size(); ++reach) {
-            for (const bool later : {true, false}) {
-              if (steps_left < actions) return;
-              steps_left -= actions;
-              improved = try_move(c, i, i + reach, later) || improved;
-            }
-          }
+    const std::uint64_t tries = std::min(most_tries, kMoveSteps / actions);
+    if (kMoveSteps / actions < kTriesPerAction * actions) return;
+    const Random random(0, "list schedule");
+    for (std::uint64_t i = 0; i < tries; ++i) {
+      const std::size_t c = i % 2 == 0 ? random.below(orders_.size(), 4 * i) : times_.longest;
+      const std::size_t size = orders_[c].size();
+      const std::size_t from = random.below(size, 4 * i + 1);
+      const std::size_t to = std::min(size - 1, from + 1 + random.below(kReach, 4 * i + 2));
+      if (from < to) try_move(c, from, to, random.below(2, 4 * i + 3) == 0);
+    }
+  }
+
+ private:
+  std::pair<double, double> key(const OrderTimes& times) const {
+    return {objective_ == ListObjective::span ? times.longest_span : times.makespan, times.spans};
+  }
+
+  // After a move: each kind of each stage goes through the micro-batches in order, whichever of them moved.
+  static void renumber(std::span<ComputeAction> window) {
+    for (ComputeAction& a : window) {
+      for (ComputeAction& b : window.subspan(static_cast<std::size_t>(&a - window.data()))) {
+        if (a.stage == b.stage && a.kind == b.kind && a.micro_batch > b.micro_batch) {
+          std::swap(a.micro_batch, b.micro_batch);
         }
       }
     }
   }
 
- private:
-  std::tuple<double, double, double> key(const OrderTimes& times) const {
-    return objective_ == ListObjective::span ? std::tuple(times.longest_span, times.makespan, times.spans)
-                                             : std::tuple(times.makespan, times.longest_span, times.spans);
-  }
-
-  static bool in_own_order(const std::vector<ComputeAction>& order, std::size_t from, std::size_t to) {
-    // An action may not pass one of its own stage that has the same kind or belongs to the same micro-batch.
-    for (std::size_t i = from; i < to; ++i) {
-      for (std::size_t j = i + 1; j <= to; ++j) {
-        const ComputeAction& a = order[i];
-        const ComputeAction& b = order[j];
-        if (a.stage != b.stage) continue;
-        if (a.kind == b.kind && a.micro_batch > b.micro_batch) return false;
-        if (a.micro_batch == b.micro_batch && a.kind > b.kind) return false;
+  // A forward comes before its backward_input, that before its backward_weight.
+  static bool in_order(std::span<const ComputeAction> window) {
+    for (std::size_t i = 0; i < window.size(); ++i) {
+      for (const ComputeAction& later : window.subspan(i)) {
+        const ComputeAction& a = window[i];
+        if (a.stage == later.stage && a.micro_batch == later.micro_batch && a.kind > later.kind) return false;
       }
     }
     return true;
   }
 
-  bool try_move(std::size_t c, std::size_t from, std::size_t to, bool later) {
+  void try_move(std::size_t c, std::size_t from, std::size_t to, bool later) {
     std::vector<ComputeAction>& order = orders_[c];
-    const auto first = order.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto last = order.begin() + static_cast<std::ptrdiff_t>(to) + 1;
-    const auto turn = [&](bool left) {
-      left ? std::rotate(first, first + 1, last) : std::rotate(first, last - 1, last);
-    };
-    turn(later);
-    if (in_own_order(order, from, to) && peak_bytes(columns_, order) <= columns_.columns[c].limit) {
+    const std::span<ComputeAction> window = std::span(order).subspan(from, to - from + 1);
+    const std::vector<ComputeAction> before(window.begin(), window.end());
+    std::rotate(window.begin(), later ? window.begin() + 1 : window.end() - 1, window.end());
+    renumber(window);
+    if (in_order(window) && peak_bytes(columns_, order) <= columns_.columns[c].limit) {
       const std::optional<OrderTimes> times = execute(columns_, dag_, orders_);
-      if (times && key(*times) < key(times_)) {
+      if (times && key(*times) <= key(times_)) {
         times_ = *times;
-        return true;
+        return;
       }
     }
-    turn(!later);
-    return false;
+    std::copy(before.begin(), before.end(), window.begin());
   }
 
   const Columns& columns_;
@@ -96,31 +101,46 @@ class Best {
   OrderTimes times_;
 };
 
-// What is tried: warm-ups matter only to devices with one stage, the choice among stages only to those with several.
+// What is tried, the most promising first: warm-ups matter only to devices with one stage, the choice among stages only
+// to those with several.
 std::vector<ListRule> rules(const Columns& columns) {
   using Prefer = ListRule::Prefer;
   const bool several = std::any_of(columns.columns.begin(), columns.columns.end(),
                                    [](const Column& column) { return column.stages.size() > 1; });
-  const std::vector<double> warmups = {-2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0};
-  std::vector<ListRule> all;
-  for (const Prefer prefer : {Prefer::backward, Prefer::alternate, Prefer::wait_for_backward}) {
-    for (const double gap : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0}) {
-      if (!several) {
-        for (const double more : warmups) all.push_back({prefer, more, gap});
-        continue;
-      }
-      for (const bool forward : {true, false}) {
-        for (const bool backward : {true, false}) all.push_back({prefer, 0, gap, forward, backward});
-      }
+  std::vector<ListRule> starts;
+  for (const double factor : {1.0, 0.9}) {
+    for (const double more : {0.5, 0.75, 0.0, -2.0, 1.0, 0.25, -0.5, -1.0, 2.0}) {
+      if (!several) starts.push_back({.warmup = factor, .more_warmup = more});
     }
   }
+  for (const bool forward : {true, false}) {
+    for (const bool backward : {true, false}) {
+      if (several) starts.push_back({.deeper_forward = forward, .deeper_backward = backward});
+    }
+  }
+  std::vector<ListRule> all;
+  const auto add = [&](std::size_t most_starts, std::initializer_list<Prefer> prefers,
+                       std::initializer_list<double> gaps) {
+    for (const double gap : gaps) {
+      for (const Prefer prefer : prefers) {
+        for (std::size_t i = 0; i < std::min(most_starts, starts.size()); ++i) {
+          ListRule& rule = all.emplace_back(starts[i]);
+          rule.prefer = prefer;
+          rule.gap = gap;
+        }
+      }
+    }
+  };
+  add(4, {Prefer::backward}, {0.0, 0.5, 0.75});
+  add(starts.size(), {Prefer::backward, Prefer::wait_for_backward, Prefer::alternate},
+      {0.0, 0.9, 0.5, 0.25, 0.75, 1.0});
   return all;
 }
 
 }  // namespace
 
 ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
-                             std::string_view schedule, const std::vector<ColumnOrders>& known) {
+                             std::string_view schedule, std::uint64_t moves, const std::vector<ColumnOrders>& known) {
   for (const Column& column : columns.columns) {
     double least = 0;
     for (const std::int32_t s : column.stages) least += columns.costs[static_cast<std::size_t>(s)].activations;
@@ -138,13 +158,18 @@ ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListOb
     }
     if (fits) best.offer(orders);
   }
+  std::size_t actions = 0;
+  for (const std::int64_t m : columns.micro_batches) actions += 3 * static_cast<std::size_t>(m);
+  std::size_t left = kRuleSteps;
   for (const ListRule& rule : rules(columns)) {
+    if (!best.empty() && left < actions) break;
+    left -= std::min(left, actions);
     if (auto orders = list_schedule(columns, dag, rule)) best.offer(std::move(*orders));
   }
   if (best.empty()) {
     throw InvalidInput(fmt::format("schedule {} finds no order under the memory limits of the devices", schedule));
   }
-  best.descend();
+  best.descend(moves);
   return best.take();
 }
 

@@ -1,7 +1,9 @@
 // The best order of several list-scheduling rules, improved by exchanges: what zb-greedy and zb-v return.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "program/compute_order.h"
 #include "program/stage_dag.h"
@@ -12,12 +14,14 @@ namespace millrace::schedules {
 
 enum class ListObjective { span, makespan };
 
-/// Tries all rules, keeps the order with the least longest span (or makespan; the other breaks ties) and moves single
-/// actions of it by up to three places as long as that helps, within a fixed number of steps: a pure function.
-/// `known` orders compete with those of the rules where they keep the limits.
-/// \throws InvalidInput  when no rule ends under the memory limits, naming the device and what it needs at least.
+/// Tries all rules, keeps the order with the least longest span (or makespan), at a tie the least sum of spans, and
+/// tries `moves` single actions of it up to three places away, keeping what is not worse: a pure function. Programs of
+/// many actions get fewer rules and no moves. `known` orders compete with those of the rules where they keep the
+/// limits. \throws InvalidInput  when no rule ends under the memory limits, naming the device and what it needs at
+/// least.
 ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
-                             std::string_view schedule, const std::vector<ColumnOrders>& known = {});
+                             std::string_view schedule, std::uint64_t moves,
+                             const std::vector<ColumnOrders>& known = {});
 
 /// Writes the orders of all columns to the lanes of their stages.
 ComputeOrder to_compute_order(const Plan& plan, const ColumnOrders& orders);

@@ -42,6 +42,7 @@ class Execution {
     for (std::size_t c = 0; c < count; ++c) {
       if (position[c] < orders[c].size()) return std::nullopt;
       const double span = now[c] - std::max(0.0, first[c]);
+      if (span > times.longest_span) times.longest = c;
       times.longest_span = std::max(times.longest_span, span);
       times.makespan = std::max(times.makespan, now[c]);
       times.spans += span;

@@ -96,7 +96,7 @@ class ListScheduler {
       if (held.size() > 1) continue;
       const auto s = static_cast<std::size_t>(held[0]);
       const double forward = columns_.costs[s].forward;
-      const double fit = forward > 0 ? 1 + back[s] / forward + rule_.more_warmup : kNever;
+      const double fit = forward > 0 ? 1 + rule_.warmup * back[s] / forward + rule_.more_warmup : kNever;
       const auto least = std::int64_t{dag_.depth_from_end[s]} + 1;
       states_[c].warmup = static_cast<std::int64_t>(
           std::clamp(fit + kRounding, static_cast<double>(least), static_cast<double>(columns_.micro_batches[s]) + 1));

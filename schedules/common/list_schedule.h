@@ -14,8 +14,10 @@ namespace millrace::schedules {
 struct ListRule {
   enum class Prefer { backward, alternate, wait_for_backward };
   Prefer prefer = Prefer::backward;
-  /// Forwards before the first backward of a device with one stage, over those that fit into the time until its first
-  /// gradient can be back. Never fewer than 1f1b has. Devices with several stages are bounded by memory alone.
+  /// Forwards before the first backward of a device with one stage: as many as fit into the time until its first
+  /// gradient can be back, times `warmup`, and `more_warmup`. Never fewer than 1f1b has. Devices with several stages
+  /// are bounded by memory alone.
+  double warmup = 1;
   double more_warmup = 0;
   /// A weight gradient fills a wait of at least this many times its own length (or any wait that has no known end).
   double gap = 0;
@@ -36,6 +38,7 @@ struct OrderTimes {
   double longest_span = 0;
   double makespan = 0;
   double spans = 0;
+  std::size_t longest = 0;  ///< the column with the longest span
 };
 
 /// Executes the orders: a column waits for its inputs, a hop delays what crosses columns, nothing else costs.

@@ -28,24 +28,52 @@ struct StageState {
   std::vector<MicroBatch> micro_batches;  // [iteration · m + k]
   std::deque<std::size_t> recent;         // last forwards, one a slot
   int live = 0;
-  std::optional<std::size_t> gradient_of;       // of the last backward: its input gradients still exist
-  std::int64_t updates = 0;                     // the newest version
-  std::map<std::size_t, std::int64_t> stashes;  // version by micro-batch that it is named after
-  std::optional<std::int64_t> loaded;           // version for the next computation
+  std::optional<std::size_t> gradient_of;        // of the last backward: its input gradients still exist
+  std::map<std::int32_t, std::int64_t> updates;  // of each of its buckets: the newest version
+  std::map<std::size_t, std::int64_t> stashes;   // version by micro-batch that it is named after
+  std::optional<std::int64_t> loaded;            // version for the next computation
 };
+
+// A forward and the weights that it used.
+struct VersionUse {
+  int rank = 0;
+  std::size_t position = 0;
+  std::int64_t version = 0;
+};
+using Versions = std::map<std::pair<int, int>, VersionUse>;  // the first, by pipeline and iteration
+
+// Programs that do not flush and update each bucket once for several micro-batches.
+bool updates_once(const Program& program) {
+  if (program.norm || !program.training || program.stages.front().rows.size() < 2) return false;
+  for (const RankProgram& rank : program.ranks) {
+    std::map<std::int32_t, int> updates;
+    for (const Instruction& at : rank.instructions) {
+      if (at.kind == InstructionKind::update_weights && ++updates[at.bucket] > 1) return false;
+    }
+  }
+  return true;
+}
 
 // Steps through one rank's list, unrolled.
 class RankCheck {
  public:
-  RankCheck(const Graph& graph, const Program& program, const RankLinks& links, int rank, Findings& findings)
+  RankCheck(const Graph& graph, const Program& program, const RankLinks& links, int rank, Versions* versions,
+            Findings& findings)
       : graph_(graph),
         program_(program),
         links_(links),
         rank_(rank),
+        versions_(versions),
         findings_(findings),
         stages_(program.stages.size()) {
     for (std::size_t s = 0; s < program.stages.size(); ++s) {
       for (const int r : program.stages[s].ranks) stages_[s].here = stages_[s].here || r == rank;
+    }
+    for (std::size_t b = 0; b < program.buckets.size(); ++b) {
+      const Bucket& bucket = program.buckets[b];
+      if (!std::binary_search(bucket.owners.begin(), bucket.owners.end(), rank)) continue;
+      for (const std::int32_t s : bucket.stages)
+        stages_[static_cast<std::size_t>(s)].updates[static_cast<std::int32_t>(b)] = 0;
     }
   }
 
@@ -120,7 +148,7 @@ class RankCheck {
         if (stage.gradient_of != key) fault("it must come after the backward of its micro-batch and before the next");
         return;
       case InstructionKind::stash_weights:
-        if (!stage.stashes.try_emplace(key, stage.updates).second) fault("these weights are stashed before");
+        if (!stage.stashes.try_emplace(key, newest(stage)).second) fault("these weights are stashed before");
         return;
       case InstructionKind::load_weights:
         return load(stage, key);
@@ -173,7 +201,8 @@ class RankCheck {
 
   void update(const Instruction& at) {
     for (const std::int32_t s : program_.buckets[static_cast<std::size_t>(at.bucket)].stages) {
-      ++stages_[static_cast<std::size_t>(s)].updates;
+      const auto count = stages_[static_cast<std::size_t>(s)].updates.find(at.bucket);
+      if (count != stages_[static_cast<std::size_t>(s)].updates.end()) ++count->second;
     }
   }
 
@@ -206,8 +235,18 @@ class RankCheck {
   }
 
   std::int64_t version_of(StageState& stage) {
-    const std::int64_t version = stage.loaded.value_or(stage.updates);
+    const std::int64_t version = stage.loaded ? *stage.loaded : newest(stage);
     stage.loaded.reset();
+    return version;
+  }
+
+  // Updates of a stage so far; between the updates of its buckets its weights are no version at all.
+  std::int64_t newest(const StageState& stage) {
+    if (stage.updates.empty()) return 0;
+    const std::int64_t version = stage.updates.begin()->second;
+    for (const auto& [bucket, count] : stage.updates) {
+      if (count != version) fault("some buckets of the stage are updated, others not yet");
+    }
     return version;
   }
 
@@ -241,11 +280,22 @@ class RankCheck {
     if (work.progress == Progress::all_done) --stage.live;
   }
 
+  // Where all stages update once an iteration, they use one version in it.
+  void check_version(const Instruction& at, std::int64_t version) {
+    const std::pair iteration{program_.stages[static_cast<std::size_t>(at.stage)].ref.pipeline, iteration_};
+    const auto [place, is_new] = versions_->try_emplace(iteration, VersionUse{rank_, position_, version});
+    const VersionUse& first = place->second;
+    if (is_new || first.version == version) return;
+    fault(fmt::format("it uses weights after {} updates, {} (instruction {}) of the same iteration after {}", version,
+                      describe(graph_, program_, first.rank, first.position), first.position, first.version));
+  }
+
   void forward(const Instruction& at, StageState& stage, std::size_t key) {
     MicroBatch& work = stage.micro_batches[key];
     if (work.progress != Progress::waiting) return fault("this micro-batch was computed forward before");
     work.progress = Progress::forward_done;
     work.version = version_of(stage);
+    if (versions_ != nullptr && !stage.updates.empty()) check_version(at, work.version);
     for (const std::int32_t source : links_.activation_from[static_cast<std::size_t>(at.stage)]) {
       if (!output_exists(stages_[static_cast<std::size_t>(source)], key)) {
         fault(fmt::format("the forward of stage {}, whose results it reads on this rank, has not run, or they are gone",
@@ -263,6 +313,7 @@ class RankCheck {
   const Program& program_;
   const RankLinks& links_;
   int rank_;
+  Versions* versions_;  // null where stages may use different ones
   Findings& findings_;
   std::size_t position_ = 0;
   int iteration_ = 0;
@@ -279,8 +330,10 @@ void check_compute(const Graph& graph, const Program& program, Findings& finding
   const RankLinks links = make_rank_links(graph, program);
   const int iterations = iterations_to_check(program);
   const auto lists = unroll(program, iterations);
+  Versions versions;
+  Versions* one_version = updates_once(program) ? &versions : nullptr;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankCheck(graph, program, links, static_cast<int>(rank), findings).run(lists[rank], iterations);
+    RankCheck(graph, program, links, static_cast<int>(rank), one_version, findings).run(lists[rank], iterations);
   }
 }
 

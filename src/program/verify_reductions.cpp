@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,6 +119,9 @@ class RankCheck {
     }
     for (std::size_t b = 0; b < program_.buckets.size(); ++b) finish(b);
   }
+
+  const std::vector<std::size_t>& owned() const { return owned_; }
+  std::size_t per_update(std::size_t bucket) const { return gathered_[bucket].per_update; }
 
  private:
   void finish(std::size_t b) {
@@ -250,8 +254,21 @@ void check_reductions(const Graph& graph, const Program& program, Findings& find
   check_owners(graph, program, findings);
   check_order_of_groups(graph, program, findings);
   const auto lists = unroll(program, iterations_to_check(program));
-  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankCheck(graph, program, static_cast<int>(rank), findings).run(lists[rank]);
+  std::map<int, std::tuple<int, std::size_t, std::size_t>> first;  // by pipeline: rank, bucket, micro-batches an update
+  for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
+    RankCheck check(graph, program, rank, findings);
+    check.run(lists[static_cast<std::size_t>(rank)]);
+    if (program.norm) continue;
+    // All buckets are updated in one rhythm.
+    for (const std::size_t b : check.owned()) {
+      const auto stage = static_cast<std::size_t>(program.buckets[b].stages.front());
+      const auto [place, is_new] =
+          first.try_emplace(program.stages[stage].ref.pipeline, std::tuple(rank, b, check.per_update(b)));
+      const auto& [other_rank, other_bucket, count] = place->second;
+      if (is_new || count == check.per_update(b)) continue;
+      findings.add(fmt::format("rank {} updates bucket {} after {} micro-batches, rank {} bucket {} after {}", rank, b,
+                               check.per_update(b), other_rank, other_bucket, count));
+    }
   }
 }
 

@@ -139,7 +139,7 @@ TEST(Warmup, DeeperHidesTheHop) {
 TEST(Greedy, IsNotWorseThanTheFixedOrdersAtTheirMemory) {
   for (const int p : {2, 4, 6}) {
     for (const UnitTimes& times : {UnitTimes{1, 1, 1, 0}, UnitTimes{4, 5, 3, 1}, UnitTimes{3, 4, 2, 2}}) {
-      const std::int64_t greedy = run({"zb-greedy", p, 2 * p, times}).longest_span();
+      const std::int64_t greedy = run({"zb-greedy", p, 2 * p, times, 1, {{"moves", "2000"}}}).longest_span();
       EXPECT_LE(greedy, run({"zb-h2", p, 2 * p, times}).longest_span()) << p;
       EXPECT_GE(greedy, 2 * p * (times.forward + times.backward_input + times.backward_weight));
     }
