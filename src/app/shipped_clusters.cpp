@@ -1,35 +1,16 @@
-// Looks for the folder of cluster files, from the working directory and from where the program lies.
+// Lists the folder of cluster files.
 #include "app/shipped_clusters.h"
 
 #include <algorithm>
-#include <system_error>
+
+#include "app/shipped_folder.h"
 
 namespace millrace::app {
-namespace {
-
 namespace fs = std::filesystem;
-
-std::optional<fs::path> folder() {
-  const fs::path sources = "experiments/clusters";
-  std::error_code failure;
-  if (fs::is_directory(sources, failure)) return fs::absolute(sources);
-  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
-  if (failure) return std::nullopt;
-  for (fs::path above = program.parent_path(); above.has_relative_path(); above = above.parent_path()) {
-    for (const fs::path& place : {above / sources, above / "share/millrace" / sources}) {
-      if (fs::is_directory(place, failure)) return place;
-    }
-  }
-  // A build outside of the source tree.
-  if (fs::is_directory(MILLRACE_CLUSTERS, failure)) return fs::path(MILLRACE_CLUSTERS);
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::vector<fs::path> shipped_clusters() {
   std::vector<fs::path> files;
-  if (const auto place = folder()) {
+  if (const auto place = find_shipped("experiments/clusters")) {
     for (const auto& entry : fs::directory_iterator(*place)) {
       if (entry.path().extension() == ".yaml") files.push_back(entry.path());
     }
