@@ -73,8 +73,8 @@ TEST(Commands, RunAloneTrainsAndTellsWhereTheResultsAre) {
   const Workplace place;
   const Outcome run = place.run({"run", place.write("e.yaml", tiny("train: {iterations: 3}\n"))});
   expect_done(place, run);
-  EXPECT_THAT(run.out, AllOf(HasSubstr("tiny: mlp on 1 rank, 1 pipeline,"), HasSubstr("measured"), HasSubstr("predicted"),
-                             HasSubstr("final loss"), HasSubstr("results: results/tiny.h5")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("tiny: mlp on 1 rank, 1 pipeline,"), HasSubstr("measured"),
+                             HasSubstr("predicted"), HasSubstr("final loss"), HasSubstr("results: results/tiny.h5")));
   EXPECT_EQ(storage::File::open(place / "results/tiny.h5").text("status"), "complete");
   EXPECT_FALSE(std::filesystem::exists(place / "results/tiny.h5.lock"));
 }
@@ -250,8 +250,8 @@ TEST(Commands, EveryCommandHasHelp) {
   const Workplace place;
   const Outcome help = place.run({"--help"});
   expect_done(place, help);
-  for (const char* command :
-       {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners", "schedules", "clusters", "doctor"}) {
+  for (const char* command : {"run", "plan", "check", "verify", "simulate", "data", "models", "partitioners",
+                              "schedules", "clusters", "doctor"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = place.run({command, "--help"});
     expect_done(place, own);
