@@ -2,9 +2,16 @@
 #include "app/bench_list.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "app/experiment.h"
+#include "app/sections.h"
+#include "base/errors.h"
 #include "config/document.h"
+#include "config/input_file.h"
 #include "config/problems.h"
 #include "config/reader.h"
 
@@ -20,18 +27,24 @@ std::string experiment_name(std::string workload) {
   return workload;
 }
 
-// The file of the model, made absolute where the workloads hold it; what is missing is returned.
+// The file of the model, made absolute: in the folder of the workloads, beside the list, in the working directory. What
+// is missing is returned, with the places.
 std::string settle_file(Node& model, const std::filesystem::path& workloads) {
   const auto index = model.is_map() ? model.index_of("file") : std::nullopt;
   if (!index || !model.items[*index].is_scalar()) return "";
-  std::string& file = model.items[*index].text;
-  const std::filesystem::path kept = workloads / file;
-  if (std::filesystem::exists(kept)) {
-    file = std::filesystem::absolute(kept).string();
-  } else if (!std::filesystem::exists(file)) {
-    return kept.string();
+  Node& written = model.items[*index];
+  const std::filesystem::path kept = std::filesystem::absolute(workloads / written.text).lexically_normal();
+  if (std::filesystem::is_regular_file(kept)) {
+    written.text = kept.string();
+    return "";
   }
-  return "";
+  try {
+    const auto& source = written.where.source;
+    written.text = config::find_input(written.text, source ? source->folder : std::filesystem::path()).string();
+    return "";
+  } catch (const InvalidInput& error) {
+    return fmt::format("{} and {} (--workloads)", error.what(), kept.string());
+  }
 }
 
 std::string name_of(const Field& partitioner) {
@@ -50,11 +63,13 @@ std::map<std::string, double> read_published(const Field& field) {
 class List {
  public:
   List(const Node& root, const std::filesystem::path& workloads, config::Problems& problems)
-      : workloads_(workloads), reader_(root, problems) {}
+      : workloads_(workloads), reader_(root, problems), problems_(problems) {}
 
   std::vector<BenchCase> read() {
     reader_.required("bench", config::OneOf{{"planner"}});
-    for (const Field& row : reader_.field("rows").items()) add(row);
+    const Field rows = reader_.field("rows");
+    for (const Field& row : rows.items()) add(row);
+    if (rows.is_list() && rows.node()->items.empty()) rows.refuse("found an empty list, allowed: at least one row");
     return std::move(cases_);
   }
 
@@ -77,18 +92,46 @@ class List {
     Node& plan = experiment.at_or_new("plan", field.where());
     if (plan.is_null()) plan = Node::map();
     plan.add("partitioner", Node());
+    if (partitioners.is_list() && partitioners.node()->items.empty()) {
+      partitioners.refuse("found an empty list, allowed: at least one partitioner");
+    }
     for (const Field& partitioner : partitioners.items()) {
       plan.items.back() = *partitioner.node();
       BenchCase one{workload, name_of(partitioner), experiment, {}, published_cpu, absent};
       const auto figure = published.find(one.partitioner);
       if (figure != published.end()) one.published = figure->second;
+      check(one, plan);
       cases_.push_back(std::move(one));
+    }
+  }
+
+  // A mistake in the last row must not be found after hours. What is wrong with a row is so for each of its
+  // partitioners: it is told once.
+  void check(const BenchCase& one, const Node& plan) {
+    std::string text;
+    try {
+      config::Problems problems;
+      if (one.absent.empty()) {
+        experiment_from_node(one.experiment, problems);
+      } else {
+        read_plan(Field(plan, "plan", problems));
+        problems.throw_if_any();
+      }
+    } catch (const InvalidInput& error) {
+      text = error.what();
+    }
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      if (told_.insert(text.substr(begin, end - begin)).second) problems_.add({}, "", text.substr(begin, end - begin));
+      begin = end + 1;
     }
   }
 
   const std::filesystem::path& workloads_;
   config::Reader reader_;
+  config::Problems& problems_;
   std::vector<BenchCase> cases_;
+  std::set<std::string> told_;
 };
 
 }  // namespace

@@ -20,11 +20,12 @@ struct BenchCase {
   config::Node experiment;               ///< a whole experiment, `plan.partitioner` set
   std::optional<double> published;       ///< in the unit of the objective
   std::optional<Seconds> published_cpu;  ///< CPU time of the published planner
-  std::string absent;  ///< the file that the workload needs and that is not there; empty: all is there
+  std::string absent;                    ///< what the workload needs and where it was looked for; empty: all is there
 };
 
-/// Reads `bench: planner` with its `rows:`. Files of models are looked up in `workloads` first.
-/// \throws InvalidInput  all that is wrong with the list's own keys; the experiments are checked when they are read.
+/// Reads `bench: planner` with its `rows:`. Files of models are looked up in `workloads` first, then as experiments
+/// look them up; a case whose file is nowhere says so in `absent`. \throws InvalidInput  all that is wrong with the
+/// list and with its experiments.
 std::vector<BenchCase> read_bench_list(const std::filesystem::path& file, const std::filesystem::path& workloads);
 
 }  // namespace millrace::app

@@ -13,6 +13,7 @@
 #include "app/child_process.h"
 #include "app/planning.h"
 #include "app/print.h"
+#include "app/shipped_folder.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -20,8 +21,6 @@ namespace millrace::app {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kStandardList = "experiments/paper/planner_workloads.yaml";
 
 double cpu_seconds() {
   timespec used{};
@@ -62,7 +61,7 @@ json run_case(const BenchCase& one, const Arguments& arguments) {
   row["objective"] = "";
   if (!one.absent.empty()) {
     row["status"] = "skipped";
-    row["why_not"] = "there is no " + one.absent;
+    row["why_not"] = one.absent;
   } else {
     const ChildOutcome child = in_child([&] { return plan_case(one, arguments).dump(); });
     if (child.code == ExitCode::done) {
@@ -80,10 +79,27 @@ json run_case(const BenchCase& one, const Arguments& arguments) {
   return row;
 }
 
+// --workloads, MILLRACE_WORKLOADS, or the folder beside the source tree, which need not be there.
 std::filesystem::path workloads_folder(const Arguments& arguments) {
-  if (!arguments.workloads.empty()) return arguments.workloads;
   const char* named = std::getenv("MILLRACE_WORKLOADS");
-  return named != nullptr ? named : "../shared/workloads";
+  const bool typed = !arguments.workloads.empty();
+  if (!typed && named == nullptr) return "../shared/workloads";
+  const std::filesystem::path folder = typed ? arguments.workloads : named;
+  if (!std::filesystem::is_directory(folder)) {
+    throw InvalidInput(
+        fmt::format("{}: no such folder '{}'", typed ? "--workloads" : "MILLRACE_WORKLOADS", folder.string()));
+  }
+  return folder;
+}
+
+std::filesystem::path list_file(const Arguments& arguments) {
+  if (!arguments.data.empty()) return arguments.data;
+  const std::filesystem::path standard = "experiments/paper/planner_workloads.yaml";
+  if (const auto found = find_shipped(standard)) return *found;
+  std::vector<std::string> places;
+  for (const std::filesystem::path& place : shipped_places(standard)) places.push_back(place.string());
+  throw InvalidInput(
+      fmt::format("the standard list is not there; looked for {}; name a list with --data", join(places, ", ")));
 }
 
 // \throws InvalidInput  when nothing is left.
@@ -93,15 +109,16 @@ void keep_only(const std::string& glob, const std::string& list, std::vector<Ben
     if (names.empty() || names.back() != one.workload) names.push_back(one.workload);
   }
   std::erase_if(cases, [&](const BenchCase& one) { return !matches_glob(glob, one.workload); });
-  if (cases.empty()) throw InvalidInput(unknown_name("workload of " + list, glob, names));
+  if (cases.empty())
+    throw InvalidInput(fmt::format("--only: no workload of {} matches '{}'; it has: {}", list, glob, join(names)));
 }
 
 }  // namespace
 
 ExitCode bench_planner(const Arguments& arguments) {
-  const std::string list = arguments.data.empty() ? kStandardList : arguments.data;
+  const std::filesystem::path list = list_file(arguments);
   std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments));
-  if (!arguments.only.empty()) keep_only(arguments.only, list, cases);
+  if (!arguments.only.empty()) keep_only(arguments.only, list.string(), cases);
   std::vector<json> rows;
   bool whole = true;
   for (const BenchCase& one : cases) {

@@ -6,7 +6,7 @@
 
 #include "app/benchmarks.h"
 #include "app/print.h"
-#include "app/shipped_files.h"
+#include "app/shipped_folder.h"
 #include "app/step_machines.h"
 #include "base/errors.h"
 #include "planner/step_validation.h"
@@ -22,7 +22,7 @@ constexpr const char* kMeasuredSteps = "data/measured_steps.csv";
 
 std::filesystem::path data_file(const Arguments& arguments) {
   if (!arguments.data.empty()) return arguments.data;
-  if (const auto file = shipped_file(kMeasuredSteps)) return *file;
+  if (const auto file = find_shipped(kMeasuredSteps)) return *file;
   throw InvalidInput(fmt::format("{} is not there; --data names another file", kMeasuredSteps));
 }
 

@@ -41,6 +41,22 @@ std::string ratio(const json& over, const json& under, const char* form) {
   return fmt::format(fmt::runtime(form), over.get<double>() / under.get<double>());
 }
 
+// "12,660x"; small ratios keep what tells them apart.
+std::string times(const json& over, const json& under) {
+  const std::string three = ratio(over, under, "{:.3g}");
+  if (three == "-") return three;
+  std::string text = over.get<double>() / under.get<double>() < 1000 ? three : ratio(over, under, "{:.0f}");
+  if (text.find_first_not_of("0123456789") == std::string::npos) {
+    for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  }
+  return text + "x";
+}
+
+std::string one_line(std::string text) {
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
+  return text;
+}
+
 }  // namespace
 
 const std::vector<std::string>& bench_columns() {
@@ -94,10 +110,10 @@ std::string bench_text(const std::vector<json>& rows) {
          row.at("partitioner").get<std::string>(), row.at("objective").get<std::string>(),
          number(row.at("objective_value"), "{:.9g}"), number(row.at("published"), "{:.9g}"),
          ratio(row.at("objective_value"), row.at("published"), "{:.6f}"), percent(row.at("optimality_gap")),
-         cpu.is_number() ? format(Seconds(cpu.get<double>())) : "-", ratio(row.at("published_cpu_s"), cpu, "{:.4g}x"),
+         cpu.is_number() ? format(Seconds(cpu.get<double>())) : "-", times(row.at("published_cpu_s"), cpu),
          memory.is_number() ? format(Bytes(memory.get<std::int64_t>())) : "-", number(row.at("stages"), "{:.0f}"),
          status == "done" ? row.at("stopped_by").get<std::string>()
-                          : status + ": " + row.at("why_not").get<std::string>()});
+                          : one_line(status + ": " + row.at("why_not").get<std::string>())});
   }
   return table_text(table);
 }

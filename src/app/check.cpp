@@ -6,6 +6,7 @@
 #include "app/planning.h"
 #include "app/print.h"
 #include "app/session.h"
+#include "base/count.h"
 #include "base/text.h"
 
 namespace millrace::app {
@@ -36,15 +37,17 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   }
   std::size_t instructions = 0;
   for (const RankProgram& rank : programs.train.front().ranks) instructions += rank.instructions.size();
-  print(fmt::format("model     {}: {} operators, {} parameters\n", session.experiment.model.name, session.graph.size(),
-                    session.graph.parameter_count()));
+  print(fmt::format("model     {}: {}, {}\n", session.experiment.model.name, counted(session.graph.size(), "operator"),
+                    counted(session.graph.parameter_count(), "parameter")));
   print(source ? fmt::format("data      {} training and {} test samples\n", train, test)
                : fmt::format("data      none: planned and simulated only, since {}\n", why_not_trained));
-  print(fmt::format("plan      {} pipelines, {} micro-batches, {}, by {}\n", report.pipelines, report.micro_batches,
-                    report.schedule, report.partitioner));
+  print(fmt::format("plan      {}, {}, {}, by {}\n", counted(report.pipelines, "pipeline"),
+                    counted(report.micro_batches, "micro-batch"), report.schedule, report.partitioner));
   print(fmt::format("memory    {} on the fullest rank\n", format(Bytes(report.peak_memory_bytes))));
-  print(fmt::format("program   {} instructions, {} messages, {} buckets: verified\n", instructions,
-                    programs.train.front().transfers.size(), programs.train.front().buckets.size()));
+  const auto whole = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+  print(fmt::format("program   {}, {}, {}: verified\n", counted(whole(instructions), "instruction"),
+                    counted(whole(programs.train.front().transfers.size()), "message"),
+                    counted(whole(programs.train.front().buckets.size()), "bucket")));
   if (arguments.explain) print_explanation(session, report);
   print(fmt::format("threads   {} for each rank\n", session.threads));
   return ExitCode::done;

@@ -1,7 +1,10 @@
 // `cluster: local`, a cluster file, a map, or `model`: the machine that the model's file carries.
+#include <fmt/format.h>
+
 #include "app/sections.h"
-#include "app/shipped_files.h"
+#include "app/shipped_clusters.h"
 #include "base/errors.h"
+#include "base/text.h"
 #include "cluster/cluster_file.h"
 #include "cluster/rates.h"
 #include "config/emit.h"
@@ -19,7 +22,13 @@ std::optional<std::filesystem::path> find_file(const config::Field& field) {
     return config::find_input(written, source ? source->folder : std::filesystem::path());
   } catch (const InvalidInput& error) {
     if (const auto shipped = shipped_cluster(written)) return shipped;
-    field.refuse(std::string(error.what()) + "; allowed: local, model, a cluster file, or a map");
+    std::vector<std::string> names;
+    for (const std::filesystem::path& file : shipped_clusters()) names.push_back(file.stem().string());
+    const auto nearest = nearest_name(std::filesystem::path(written).stem().string(), names);
+    field.refuse(fmt::format(
+        "{}; allowed: local, model, a cluster file, a map, or one that ships: {}{} (millrace "
+        "clusters shows them)",
+        error.what(), join(names), nearest ? fmt::format("; did you mean '{}'?", *nearest) : std::string()));
     return std::nullopt;
   }
 }
@@ -63,6 +72,7 @@ ClusterSection read_cluster(const config::Field& field) {
     section.described = cluster::read_cluster(field, "inline");
   } else if (const auto file = find_file(field)) {
     section.described = load(*file, field);
+    section.file = file;
   }
   return section;
 }

@@ -34,15 +34,50 @@ void add_format(CLI::App& command, Arguments& arguments, std::vector<std::string
       ->type_name(names);
 }
 
+// The library's own words for these ranges end in 1.79769e+308.
+CLI::Validator at_least_one() {
+  return {[](const std::string& typed) {
+            double value = 0;
+            const bool sound = CLI::detail::lexical_cast(typed, value) && value >= 1;
+            return sound ? std::string() : fmt::format("found {}, allowed: number, at least 1", typed);
+          },
+          ""};
+}
+
+CLI::Validator above_zero() {
+  return {[](const std::string& typed) {
+            double value = 0;
+            const bool sound = CLI::detail::lexical_cast(typed, value) && value > 0;
+            return sound ? std::string() : fmt::format("found {}, allowed: number, above 0", typed);
+          },
+          ""};
+}
+
+void add_plugins(CLI::App& command, Arguments& arguments) {
+  command.add_option("--plugin", arguments.plugins, "partitioners and schedules from outside the tree; repeatable")
+      ->type_name("LIB.so")
+      ->allow_extra_args(false);
+}
+
+void add_quiet(CLI::App& command, Arguments& arguments) {
+  command.add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
+}
+
+// What is built in: no experiment, so nothing to set.
+CLI::App* add_listing(CLI::App& app, Arguments& arguments, const std::string& name, const std::string& text) {
+  CLI::App* command = app.add_subcommand(name, text);
+  add_format(*command, arguments, {"table", "json"});
+  add_quiet(*command, arguments);
+  return command;
+}
+
 void add_common(CLI::App& command, Arguments& arguments) {
   command.add_option("--set", arguments.sets, "change a setting: path.to.key=VALUE, read as YAML; repeatable")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   add_format(command, arguments, {"table", "json"});
-  command.add_option("--plugin", arguments.plugins, "partitioners and schedules from outside the tree; repeatable")
-      ->type_name("LIB.so")
-      ->allow_extra_args(false);
-  command.add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
+  add_plugins(command, arguments);
+  add_quiet(command, arguments);
   command.add_flag("--verbose", arguments.verbose, "details too");
 }
 
@@ -72,7 +107,9 @@ void add_time_limit(CLI::App& command, Arguments& arguments) {
 void add_planning(CLI::App& command, Arguments& arguments) {
   command.add_flag("--explain", arguments.explain, "stage by stage, and why other plans were refused");
   add_time_limit(command, arguments);
-  command.add_option("--top", arguments.top, "plans to show")->type_name("K")->check(CLI::PositiveNumber);
+  command.add_option("--top", arguments.top, "plans to show, 5 if not given")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 void add_ranks(CLI::App& command, Arguments& arguments) {
@@ -158,10 +195,10 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("FORMAT");
   data->add_option("--train-limit", arguments.train_limit, "training images, balanced over the classes")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   data->add_option("--test-limit", arguments.test_limit, "test images, balanced over the classes")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   data->add_flag("--overwrite", arguments.overwrite, "replace an existing data file");
   data->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
 
@@ -174,7 +211,7 @@ void define(CLI::App& app, Arguments& arguments) {
   import->add_flag("--summary", arguments.summary, "print what the graph is; the default without -o");
   import->add_option("--profile-batch", arguments.profile_batch, "samples of a PipeDream profile's mini-batch")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   import->add_flag("--overwrite", arguments.overwrite, "replace an existing graph file");
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
@@ -194,16 +231,16 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*bench, arguments, {"table", "json", "csv"});
   bench->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");
 
-  add_common(*app.add_subcommand("models", "the built-in networks and their options"), arguments);
-  add_common(*app.add_subcommand("partitioners", "the partitioners and their options"), arguments);
-  add_common(*app.add_subcommand("schedules", "the schedules and their options"), arguments);
-  add_common(*app.add_subcommand("clusters", "the machines that ship as cluster files"), arguments);
+  add_listing(app, arguments, "models", "the built-in networks and their options");
+  add_plugins(*add_listing(app, arguments, "partitioners", "the partitioners and their options"), arguments);
+  add_plugins(*add_listing(app, arguments, "schedules", "the schedules and their options"), arguments);
+  add_listing(app, arguments, "clusters", "the machines that ship as cluster files");
 
-  CLI::App* doctor = app.add_subcommand("doctor", "look at MPI, threads and libraries; exit 0, or 4 with a hint");
-  add_common(*doctor, arguments);
+  CLI::App* doctor =
+      add_listing(app, arguments, "doctor", "look at MPI, threads and libraries; exit 0, or 4 with a hint");
   doctor->add_option("--timeout", arguments.timeout_s, "seconds that each check may take")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
 }
 
 }  // namespace
@@ -224,6 +261,7 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
     app.parse(argc, argv);
   } catch (const CLI::Success& answer) {
     if (speak) app.exit(answer, std::cout, std::cerr);
+    if (!std::cout.flush()) throw SystemError("standard output: write failed");
     return {};
   } catch (const CLI::ParseError& error) {
     for (const CLI::App* command : app.get_subcommands()) check_options(*command, argc, argv);

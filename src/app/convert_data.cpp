@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/output_file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "dataset/convert.h"
@@ -26,6 +27,7 @@ ExitCode convert_data(const Arguments& arguments, comm::World& world) {
       throw InvalidInput(unknown_name("--format", arguments.data_format, formats));
     }
     const std::vector<std::filesystem::path> inputs(arguments.files.begin(), arguments.files.end());
+    refuse_same_file(*arguments.output, inputs);
     const dataset::Converted made = dataset::convert(inputs, *arguments.output, options);
     log::notice(fmt::format("{}: {} of '{}', {} training and {} test {}", *arguments.output,
                             name_of(made.description.kind), made.description.name, made.train, made.test,

@@ -4,7 +4,10 @@
 #include <array>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "app/sections.h"
+#include "base/errors.h"
 #include "config/document.h"
 #include "config/emit.h"
 #include "config/set.h"
@@ -43,8 +46,38 @@ Node write(const Experiment& experiment) {
   return node;
 }
 
+std::map<std::string, std::string> places_of(const Node& root) {
+  std::map<std::string, std::string> places;
+  for (const std::string section : {"data", "plan"}) {
+    const Node* map = root.is_map() ? root.find(section) : nullptr;
+    if (map == nullptr || !map->is_map()) continue;
+    for (std::size_t i = 0; i < map->keys.size(); ++i) {
+      places[section + "." + map->keys[i].text] = config::to_text(map->items[i].where);
+    }
+  }
+  return places;
+}
+
+// A graph, a plan or a list in the place of an experiment: all its keys would be unknown.
+void refuse_other_kinds(const Node& root) {
+  struct Kind {
+    const char* key;
+    const char* what;
+  };
+  static constexpr std::array kinds{
+      Kind{"millrace_graph", "this is a graph file; an experiment names it: model: {file: …}"},
+      Kind{"millrace_plan", "this is a plan file; an experiment names it: plan: {file: …}"},
+      Kind{"bench", "this is a list of workloads; it is run by millrace bench planner --data"}};
+  for (const Kind& kind : kinds) {
+    if (const auto index = root.index_of(kind.key)) {
+      throw InvalidInput(fmt::format("{}: {}", config::to_text(root.keys[*index].where), kind.what));
+    }
+  }
+}
+
 Experiment read(const Node& root, config::Problems& problems) {
   Experiment experiment;
+  experiment.places = places_of(root);
   {
     config::Reader reader(root, problems);
     const config::Field name = reader.field("name");
@@ -71,6 +104,7 @@ Experiment read(const Node& root, config::Problems& problems) {
 Experiment read_experiment(const ExperimentSource& source) {
   config::Problems problems;
   Node root = config::load_file(source.file, problems);
+  refuse_other_kinds(root);
   for (const std::string& set : source.sets) config::apply_set(root, set, short_forms(), problems);
   Experiment experiment = read(root, problems);
   if (source.output_folder) {
@@ -93,6 +127,14 @@ Experiment experiment_from_text(const std::string& effective) {
   Experiment experiment = read(root, problems);
   experiment.effective = effective;
   return experiment;
+}
+
+std::string cited(const Experiment& experiment, const std::string& key, const std::string& other) {
+  for (const std::string& written : {key, other}) {
+    const auto place = experiment.places.find(written);
+    if (place != experiment.places.end() && !place->second.empty()) return place->second + ": " + key;
+  }
+  return key;
 }
 
 std::string effective_text(const Experiment& experiment) { return config::to_yaml(write(experiment)); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct Choice {
 };
 
 struct ModelSection {
-  std::string name;  ///< of the registry, or that of the file without its ending
+  std::string name;  ///< of the registry, or of the file: its stem until the graph is read, then the graph's
   config::Values options;
   std::optional<std::filesystem::path> file;  ///< the graph's own file, of any kind that `import` reads
 };
@@ -42,6 +43,7 @@ struct DataSection {
 struct ClusterSection {
   std::optional<cluster::Cluster> described;       ///< what a file or a map says
   std::optional<planner::CarriedChanges> carried;  ///< what the model's file says; neither: the ranks of the job
+  std::optional<std::filesystem::path> file;       ///< that `described` was read from; not kept in `effective`
 };
 
 struct PlanSection {
@@ -81,6 +83,9 @@ struct Experiment {
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
   std::string output;                  ///< results file, `{name}` replaced, relative to the working directory
   std::string effective;               ///< YAML with every default filled in
+  /// Where the keys of `data` and `plan` were written, "plan.stages" → "e.yaml:5:11", for errors that planning finds.
+  /// Kept by what read the file, not in `effective`.
+  std::map<std::string, std::string> places;
 };
 
 /// What the command line adds to the file.
@@ -98,6 +103,9 @@ Experiment experiment_from_node(const config::Node& root, config::Problems& prob
 
 /// The same from the effective text of another rank's experiment.
 Experiment experiment_from_text(const std::string& effective);
+
+/// "e.yaml:5:11: plan.stages" with the place of the key, else that of `other`; the key alone where neither was written.
+std::string cited(const Experiment& experiment, const std::string& key, const std::string& other = "");
 
 /// What `effective` is for the settings as they are now.
 std::string effective_text(const Experiment& experiment);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/output_file.h"
 #include "app/print.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -56,11 +57,14 @@ void print_summary(const import::Imported& imported) {
                       : fmt::format("planned and simulated only: '{}' has no kernels", summary.without_kernels));
 }
 
+storage::Existing existing(const Arguments& arguments) {
+  return arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
+}
+
 void write(const import::Imported& imported, const Arguments& arguments) {
   const std::string& file = *arguments.output;
   const bool json = std::filesystem::path(file).extension() == ".json";
-  const auto existing = arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
-  storage::write_text_aside(file, existing,
+  storage::write_text_aside(file, existing(arguments),
                             import::write_graph_file(imported.graph, imported.batch,
                                                      json ? import::GraphForm::json : import::GraphForm::yaml));
   log::notice(fmt::format("wrote {}: {} operators", file, imported.graph.size()));
@@ -70,6 +74,10 @@ void write(const import::Imported& imported, const Arguments& arguments) {
 
 ExitCode import_graph(const Arguments& arguments, comm::World& world) {
   world.on_root_then_all([&] {
+    if (arguments.output) {  // before a large graph is read
+      storage::check_target(*arguments.output, existing(arguments));
+      refuse_same_file(*arguments.output, {arguments.files.front()});
+    }
     const import::Imported imported = import::load(arguments.files.front(), {arguments.profile_batch});
     if (arguments.output) write(imported, arguments);
     if (arguments.format == Format::json) {

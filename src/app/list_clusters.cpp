@@ -7,7 +7,7 @@
 
 #include "app/commands.h"
 #include "app/print.h"
-#include "app/shipped_files.h"
+#include "app/shipped_clusters.h"
 #include "base/text.h"
 #include "cluster/cluster_file.h"
 #include "planner/explain.h"

@@ -1,6 +1,4 @@
 // `millrace plan`: the best plans, the stages of the best, and why others were refused.
-#include <filesystem>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -35,15 +33,13 @@ void print_tables(const Session& session, const Planned& planned, const Argument
   }
 }
 
-// Before the search, which may take long, and before anything is printed.
-void refuse_existing(const Arguments& arguments) {
-  if (!arguments.output || arguments.overwrite || !std::filesystem::exists(*arguments.output)) return;
-  throw InvalidInput(fmt::format("{}: exists already; pass --overwrite to replace it", *arguments.output));
+storage::Existing existing(const Arguments& arguments) {
+  return arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
 }
 
-void write_plan(const std::string& file, bool overwrite, const Plan& plan, const Graph& graph) {
-  storage::write_text_aside(file, overwrite ? storage::Existing::replace : storage::Existing::refuse,
-                            plan::to_yaml(plan, graph));
+void write_plan(const Arguments& arguments, const Plan& plan, const Graph& graph) {
+  const std::string& file = *arguments.output;
+  storage::write_text_aside(file, existing(arguments), plan::to_yaml(plan, graph));
   log::notice(fmt::format("wrote {}", file));
 }
 
@@ -52,8 +48,8 @@ void write_plan(const std::string& file, bool overwrite, const Plan& plan, const
 ExitCode plan(const Arguments& arguments, comm::World& world) {
   const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
   const Session session = open_session(arguments, world, ranks);
-  world.on_root_then_all([&] {
-    refuse_existing(arguments);
+  world.on_root_then_all([&] {  // before the search, which may take long, and before anything is printed
+    if (arguments.output) storage::check_target(*arguments.output, existing(arguments));
     return std::string();
   });
   const Planned planned = make_plans_together(session, arguments, world);
@@ -64,9 +60,7 @@ ExitCode plan(const Arguments& arguments, comm::World& world) {
       print_tables(session, planned, arguments);
     }
     if (planned.ranking.plans.empty()) return std::string();
-    if (arguments.output) {
-      write_plan(*arguments.output, arguments.overwrite, planned.ranking.plans.front().plan, session.graph);
-    }
+    if (arguments.output) write_plan(arguments, planned.ranking.plans.front().plan, session.graph);
     return std::string("feasible");
   });
   return feasible.empty() ? ExitCode::infeasible : ExitCode::done;

@@ -1,7 +1,11 @@
 // `plan:` – which partitioners and schedules are tried, and what is fixed beforehand.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "app/sections.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "config/emit.h"
 #include "partitioners/registry.h"
 #include "plan/objective.h"
@@ -126,9 +130,59 @@ void read_warmup(config::Reader& reader, PlanSection& plan) {
   const config::Field field = reader.field("warmup");
   plan.search_warmup = !field || field.is_word("auto");
   if (plan.search_warmup || field.is_word("schedule")) return;
+  if (field.is_list() && field.node()->items.empty())
+    field.refuse("found an empty list, allowed: a number for each stage");
   for (const config::Field& item : field.items()) {
     plan.warmup.push_back(static_cast<int>(item.as(config::Integer{0, 1 << 30})));
   }
+}
+
+// A plan file says itself what these keys would choose.
+const std::vector<std::string>& keys_of_search() {
+  static const std::vector<std::string> keys{"partitioner", "order",  "schedule",  "micro_batches", "micro_batch_size",
+                                             "warmup",      "stages", "pipelines", "recompute"};
+  return keys;
+}
+
+// Given together they contradict each other. Where only the command line asks for the plan file, the experiment's keys
+// are told to have no effect.
+void read_file(config::Reader& reader, PlanSection& plan) {
+  const config::Field file = reader.field("file");
+  if (!file) return;
+  plan.file = file.input_file();
+  const auto from_file = [](const config::Field& field) {
+    return field.where().source != nullptr && field.where().source->cites_lines;
+  };
+  std::vector<std::string> without_effect;
+  for (const std::string& key : keys_of_search()) {
+    const config::Field field = reader.field(key);
+    if (!field) continue;
+    if (from_file(field) && !from_file(file)) {
+      without_effect.push_back(field.path());
+    } else {
+      field.refuse("given beside plan.file, which says it itself; leave one of them out");
+    }
+  }
+  if (without_effect.empty()) return;
+  log::notice(fmt::format("{} {} no effect: the plan is that of {}", join(without_effect),
+                          without_effect.size() == 1 ? "has" : "have", plan.file->string()));
+}
+
+// What a plan file stands for.
+void write_search(const PlanSection& plan, Node& node) {
+  node.add("partitioner", write_choices(plan.partitioners));
+  node.add("order", Node::quote(plan.order));
+  node.add("schedule", write_choices(plan.schedules));
+  if (plan.micro_batch_size) {
+    node.add("micro_batch_size", Node::plain(std::to_string(*plan.micro_batch_size)));
+  } else {
+    node.add("micro_batches", plan.micro_batches.empty() ? Node::quote("auto") : integers(plan.micro_batches));
+  }
+  node.add("warmup",
+           plan.warmup.empty() ? Node::quote(plan.search_warmup ? "auto" : "schedule") : integers(plan.warmup));
+  node.add("stages", write_stages(plan));
+  node.add("pipelines", write_count(plan.pipelines));
+  node.add("recompute", Node::quote(recompute_words()[static_cast<std::size_t>(plan.recompute)]));
 }
 
 }  // namespace
@@ -147,29 +201,20 @@ PlanSection read_plan(const config::Field& field) {
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
   plan.recompute = read_recompute(reader);
-  if (const config::Field file = reader.field("file")) plan.file = file.input_file();
+  read_file(reader, plan);
   return plan;
 }
 
 Node write_plan(const PlanSection& plan) {
   Node node = Node::map();
-  node.add("partitioner", write_choices(plan.partitioners));
-  node.add("order", Node::quote(plan.order));
-  node.add("objective", Node::quote(plan.objective));
-  node.add("schedule", write_choices(plan.schedules));
-  if (plan.micro_batch_size) {
-    node.add("micro_batch_size", Node::plain(std::to_string(*plan.micro_batch_size)));
+  if (plan.file) {
+    node.add("file", Node::quote(plan.file->string()));
   } else {
-    node.add("micro_batches", plan.micro_batches.empty() ? Node::quote("auto") : integers(plan.micro_batches));
+    write_search(plan, node);
   }
-  node.add("warmup",
-           plan.warmup.empty() ? Node::quote(plan.search_warmup ? "auto" : "schedule") : integers(plan.warmup));
+  node.add("objective", Node::quote(plan.objective));
   node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
-  node.add("stages", write_stages(plan));
-  node.add("pipelines", write_count(plan.pipelines));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
-  node.add("recompute", Node::quote(recompute_words()[static_cast<std::size_t>(plan.recompute)]));
-  if (plan.file) node.add("file", Node::quote(plan.file->string()));
   return node;
 }
 

@@ -9,7 +9,9 @@
 
 #include "app/print.h"
 #include "app/rank_exchange.h"
+#include "base/count.h"
 #include "base/errors.h"
+#include "base/text.h"
 #include "config/document.h"
 #include "partitioners/registry.h"
 #include "plan/plan_text.h"
@@ -42,29 +44,38 @@ std::vector<std::string> names_of(const std::vector<Choice>& choices) {
   return names;
 }
 
+// A command that plans alone takes as many ranks as it is told.
+bool world_is_free(const Session& session, const Arguments& arguments) {
+  const bool trains = arguments.command == "run" || arguments.command == "verify";
+  return !trains && !session.experiment.cluster.described && !session.experiment.cluster.carried;
+}
+
 // What can never work is an error of the experiment, not a search without result.
-void check_counts(const Session& session) {
+void check_counts(const Session& session, const Arguments& arguments) {
   const PlanSection& plan = session.experiment.plan;
   const int ranks = session.cluster.size();
   const int pipelines = plan.pipelines.value_or(1);
   const int stages =
       plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
   if (pipelines * stages > ranks || ranks % pipelines != 0) {
-    throw InvalidInput(
-        fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines; "
-                    "the job has {}",
-                    pipelines, stages, pipelines * stages, ranks));
+    throw InvalidInput(fmt::format(
+        "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines; the job has {}{}",
+        cited(session.experiment, "plan.pipelines", "plan.stages"), pipelines, stages,
+        counted(pipelines * stages, "rank"), ranks,
+        world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * stages) : ""));
   }
   if (stages > session.graph.size()) {
-    throw InvalidInput(fmt::format("plan.stages: {} stages, but model {} has {} operators", stages,
-                                   session.experiment.model.name, session.graph.size()));
+    throw InvalidInput(fmt::format("{}: {}, but model {} has {}", cited(session.experiment, "plan.stages"),
+                                   counted(stages, "stage"), session.experiment.model.name,
+                                   counted(session.graph.size(), "operator")));
   }
   const std::int64_t batch = session.experiment.data.batch;
   const std::int64_t micro_batches =
       plan.micro_batches.empty() ? 1 : *std::min_element(plan.micro_batches.begin(), plan.micro_batches.end());
   if (pipelines * micro_batches > batch) {
-    throw InvalidInput(fmt::format("data.batch {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}",
-                                   batch, pipelines, micro_batches, pipelines * micro_batches));
+    throw InvalidInput(fmt::format("{} {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}",
+                                   cited(session.experiment, "data.batch"), batch, pipelines, micro_batches,
+                                   pipelines * micro_batches));
   }
 }
 
@@ -74,12 +85,14 @@ std::vector<std::int64_t> micro_batch_counts(const Session& session) {
   if (!plan.micro_batch_size) return plan.micro_batches;
   const std::int64_t batch = session.experiment.data.batch, size = *plan.micro_batch_size;
   if (!plan.pipelines)
-    throw InvalidInput("plan.micro_batch_size needs plan.pipelines: batch = pipelines x micro-batches x size");
+    throw InvalidInput(fmt::format("{} needs plan.pipelines: batch = pipelines x micro-batches x size",
+                                   cited(session.experiment, "plan.micro_batch_size")));
   const std::int64_t count = batch / (*plan.pipelines * size);
   if (count * *plan.pipelines * size != batch) {
-    throw InvalidInput(
-        fmt::format("plan.micro_batch_size: {} pipelines x {} micro-batches x {} rows = {}, but data.batch is {}",
-                    *plan.pipelines, count, size, count * *plan.pipelines * size, batch));
+    throw InvalidInput(fmt::format("{}: {} x {} x {} = {}, but data.batch is {}",
+                                   cited(session.experiment, "plan.micro_batch_size"),
+                                   counted(*plan.pipelines, "pipeline"), counted(count, "micro-batch"),
+                                   counted(size, "row"), count * *plan.pipelines * size, batch));
   }
   return {count};
 }
@@ -144,16 +157,35 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   return planned;
 }
 
-void set_warmup(const PlanSection& section, planner::Ranking& ranking) {
+void set_warmup(const Experiment& experiment, planner::Ranking& ranking) {
+  const PlanSection& section = experiment.plan;
   if (section.warmup.empty()) return;
   for (plan::Candidate& candidate : ranking.plans) {
     for (Pipeline& pipeline : candidate.plan.pipelines) {
       if (section.warmup.size() != pipeline.stages.size()) {
-        throw InvalidInput(fmt::format("plan.warmup has {} entries, the plan has {} stages", section.warmup.size(),
-                                       pipeline.stages.size()));
+        throw InvalidInput(fmt::format("{} has {} entries, the plan has {}; plan.stages fixes their number",
+                                       cited(experiment, "plan.warmup"), section.warmup.size(),
+                                       counted(static_cast<std::int64_t>(pipeline.stages.size()), "stage")));
       }
       pipeline.warmup = section.warmup;
     }
+  }
+}
+
+// Errors of the user's own stages cite the key.
+planner::Ranking search(const planner::Request& request, const Experiment& experiment) {
+  if (!request.explicit_stages) return planner::search(request);
+  try {
+    return planner::search(request);
+  } catch (const InvalidInput& error) {
+    std::string_view text = error.what();
+    for (const std::string_view what : {"explicit stages:", "stages:"}) {
+      if (text.starts_with(what)) {
+        text.remove_prefix(what.size());
+        throw InvalidInput(fmt::format("{}:{}", cited(experiment, "plan.stages"), text));
+      }
+    }
+    throw;
   }
 }
 
@@ -171,7 +203,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   request.problem = problem_of(session, cost);
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
-  if (!published) check_counts(session);
+  if (!published) check_counts(session, arguments);
   for (const Choice& choice : section.partitioners) {
     planner::PartitionerChoice partitioner{choice.name, choice.options};
     if (arguments.time_limit_s && partitioner.options.has("time_limit")) {
@@ -185,9 +217,9 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   const auto top = static_cast<std::size_t>(arguments.top);
   request.top = simulates(request.problem) ? std::max(top, kMostSimulated) : top;
   Planned planned;
-  planned.ranking = planner::search(request);
+  planned.ranking = search(request, session.experiment);
   planned.why_not = planned.ranking.why_not();
-  set_warmup(section, planned.ranking);
+  set_warmup(session.experiment, planned.ranking);
   simulate_candidates(session, request.problem, section.search_warmup, planned.ranking);
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/session.h"
+#include "base/errors.h"
 #include "planner/explain.h"
 
 namespace millrace::app {
@@ -53,18 +57,19 @@ std::string table_text(const planner::Table& table) {
 }
 
 void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  errno = 0;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
+  throw SystemError(fmt::format("standard output: write failed: {}", std::strerror(errno)));
 }
 
 void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
 
 void print_inputs(const Session& session) {
   const Experiment& experiment = session.experiment;
-  print(table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
-                                         kernels::real_bytes(experiment.train.precision),
-                                         experiment.plan.memory_limit)) +
-        "\n");
+  print(
+      table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
+                                       kernels::real_bytes(experiment.train.precision), experiment.plan.memory_limit)) +
+      "\n");
 }
 
 void print_explanation(const Session& session, const plan::PlanReport& report) {

@@ -16,6 +16,7 @@ struct Session;
 /// Columns as wide as their longest cell, numbers to the right; a line under the header.
 std::string table_text(const planner::Table& table);
 
+/// \throws SystemError  when standard output does not take it, such as a full disk.
 void print(const std::string& text);
 
 /// One document, indented, with a line break; numbers that JSON has no word for become null.

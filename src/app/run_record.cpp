@@ -13,6 +13,7 @@
 #include "app/print.h"
 #include "app/rank_text.h"
 #include "app/run_facts.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "plan/plan_text.h"
@@ -152,9 +153,9 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
         {"results", session_.experiment.output}});
     return;
   }
-  print(fmt::format("{}: {} on {} ranks, {} pipelines, {} micro-batches, {} by {}\n\n", session_.experiment.name,
-                    session_.experiment.model.name, world_.size(), predicted.pipelines, predicted.micro_batches,
-                    predicted.schedule, predicted.partitioner));
+  print(fmt::format("{}: {} on {}, {}, {}, {} by {}\n\n", session_.experiment.name, session_.experiment.model.name,
+                    counted(world_.size(), "rank"), counted(predicted.pipelines, "pipeline"),
+                    counted(predicted.micro_batches, "micro-batch"), predicted.schedule, predicted.partitioner));
   if (arguments_.explain) print_explanation(session_, predicted);
   const auto time = [](double s) { return format(Seconds(s)); };
   const auto size = [](std::int64_t b) { return format(Bytes(b)); };

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output_file.h"
 #include "base/errors.h"
 #include "cluster/launcher.h"
 #include "cluster/local.h"
@@ -85,18 +86,31 @@ std::optional<cluster::Cluster> named_cluster(const Experiment& experiment, cons
   return experiment.cluster.described;
 }
 
-// A job has one rank for each device of the cluster that it names (REPORTS P15); other commands take the cluster's size.
+// A job has one rank for each device of the cluster that it names (REPORTS P15); other commands take the cluster's
+// size.
 void check_size(const cluster::Cluster& cluster, const Arguments& arguments, const comm::World& world) {
   const bool trains = arguments.command == "run" || arguments.command == "verify";
   if (trains && cluster.size() != world.size()) {
-    throw InvalidInput(fmt::format("cluster '{}' has {} devices, the job has {} ranks: start one rank a device, or use "
-                                   "cluster: local",
-                                   cluster.name(), cluster.size(), world.size()));
+    throw InvalidInput(
+        fmt::format("cluster '{}' has {} devices, the job has {} ranks: start one rank a device, or use "
+                    "cluster: local",
+                    cluster.name(), cluster.size(), world.size()));
   }
   if (arguments.ranks && *arguments.ranks != cluster.size()) {
     throw InvalidInput(fmt::format("--ranks {} is for cluster: local; cluster '{}' has {} devices", *arguments.ranks,
                                    cluster.name(), cluster.size()));
   }
+}
+
+// `plan -o` and `simulate --svg` must leave what they read.
+void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
+  std::vector<std::filesystem::path> inputs{arguments.files.front()};
+  for (const auto& file :
+       {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.plan.file}) {
+    if (file) inputs.push_back(*file);
+  }
+  if (arguments.command == "plan" && arguments.output) refuse_same_file(*arguments.output, inputs);
+  if (!arguments.svg.empty()) refuse_same_file(arguments.svg, inputs);
 }
 
 }  // namespace
@@ -113,21 +127,27 @@ Graph load_graph(Experiment& experiment) {
     experiment.data.batch = imported.batch;
     experiment.effective = effective_text(experiment);
   }
+  experiment.model.name = imported.graph.name();
   return std::move(imported.graph);
 }
 
 Session open_session(const Arguments& arguments, const comm::World& world, int ranks) {
   std::optional<Graph> read;  // a large file is read once
+  std::map<std::string, std::string> places;
   const std::string effective = world.on_root_then_all([&] {
     ExperimentSource source{arguments.files.front(), arguments.sets, {}};
     if (arguments.command == "run") source.output_folder = arguments.output;
     Experiment experiment = read_experiment(source);
+    refuse_input_as_output(arguments, experiment);
+    places = experiment.places;
     read.emplace(load_graph(experiment));
     if (const auto named = named_cluster(experiment, *read)) check_size(*named, arguments, world);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
+  experiment.places = std::move(places);
   Graph graph = read ? std::move(*read) : load_graph(experiment);
+  if (experiment.model.file) experiment.model.name = graph.name();
   const Share share = share_here(world, ranks);
   if (auto named = named_cluster(experiment, graph)) {
     return {std::move(experiment), std::move(graph), std::move(*named), share.threads};
@@ -159,8 +179,8 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
   Experiment& experiment = session.experiment;
   world.on_root_then_all([&] {
     if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
-      throw InvalidInput(fmt::format("model {}: {}; it can be planned and simulated, not trained",
-                                     experiment.model.name, why_not));
+      throw InvalidInput(
+          fmt::format("model {}: {}; it can be planned and simulated, not trained", experiment.model.name, why_not));
     }
     check_source(experiment, session.graph, *open_source(experiment, session.graph));
     return std::string();

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "app/shipped_files.h"
+#include "app/shipped_clusters.h"
 #include "base/errors.h"
 #include "cluster/cluster_file.h"
 #include "config/problems.h"

@@ -31,16 +31,23 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string> candidates) {
-  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
-  std::optional<std::string> nearest;
+  constexpr std::size_t kLeastBeginning = 3;
+  std::size_t best = std::string_view::npos;
+  std::optional<std::string> nearest, longer;
+  std::size_t begun = 0;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best) {
+    const std::size_t longer_size = std::max(word.size(), candidate.size());
+    const bool shares_letters = distance < std::max<std::size_t>(2, longer_size);
+    if (distance < best && shares_letters && distance <= std::max<std::size_t>(2, longer_size / 3)) {
       best = distance;
       nearest = candidate;
     }
+    if (word.size() < kLeastBeginning || !candidate.starts_with(word)) continue;
+    ++begun;
+    longer = candidate;
   }
-  return nearest;
+  return nearest || begun != 1 ? nearest : longer;
 }
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {

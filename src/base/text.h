@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// The candidate with the smallest edit distance to `word` (a swap of neighbours counts once), if it is near
-/// enough to be a likely slip: at most max(2, length / 3) edits.
+/// The candidate with the smallest edit distance (a swap of neighbours counts once), at most max(2, a third of the
+/// longer) edits away; else the only one that begins with `word`, of 3 letters or more (`activat`: activation_size).
 std::optional<std::string> nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 /// "a, b, c".

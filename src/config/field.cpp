@@ -63,6 +63,7 @@ std::vector<Field> Field::items() const {
 
 std::vector<Field> Field::items_or_one() const {
   if (is_scalar() || is_map()) return {*this};
+  if (is_list() && node_->items.empty()) refuse("found an empty list, allowed: at least one element");
   return items();
 }
 

@@ -89,7 +89,7 @@ class Field {
 
   /// The elements of a list, with paths as "stages[0]"; anything else is a problem.
   std::vector<Field> items() const;
-  /// The same, where one value may stand for a list of it: `partitioner: dp`.
+  /// The same, where one value may stand for a list of it: `partitioner: dp`. An empty list is a problem.
   std::vector<Field> items_or_one() const;
 
   /// The keys of a map; anything else, absence excepted, is a problem. Absence reads as an empty map.

@@ -74,9 +74,7 @@ const std::vector<std::string>& foreign_format_names() {
 
 Converted convert(std::span<const std::filesystem::path> inputs, const std::filesystem::path& output,
                   const ConvertOptions& options) {
-  if (!options.overwrite && std::filesystem::exists(output)) {  // before hours of reading
-    throw InvalidInput(output.string() + ": exists already; pass --overwrite to replace it");
-  }
+  storage::check_target(output, existing(options));  // before hours of reading
   const std::vector<std::filesystem::path> files = files_of(inputs);
   const ForeignFormat format = options.format.value_or(format_of(files));
   require_limits(options, format);
@@ -95,7 +93,8 @@ Converted convert(std::span<const std::filesystem::path> inputs, const std::file
       return convert_images(read_cifar10(cifar.train), read_cifar10(cifar.test),
                             describe(options, cifar10(), DataKind::images, input, output), output, options);
     }
-    case ForeignFormat::text: break;
+    case ForeignFormat::text:
+      break;
   }
   const TextCorpus corpus = read_text(files);
   DataDescription description = describe(options, KnownSet{}, DataKind::text, input, output);

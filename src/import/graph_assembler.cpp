@@ -14,6 +14,7 @@
 #include "config/number.h"
 #include "config/quantity.h"
 #include "config/scalar.h"
+#include "graph/op_schema.h"
 
 namespace millrace::import {
 
@@ -62,6 +63,33 @@ class GraphAssembler::Op {
   std::optional<Seconds> duration(std::string_view key) const { return quantity<Seconds>(key, config::parse_duration); }
   Bytes size(std::string_view key, Bytes standard) const {
     return quantity<Bytes>(key, config::parse_size).value_or(standard);
+  }
+
+  // The row of the kind; an unknown one that is near to `cost` is read as that, so that its other mistakes are told
+  // too.
+  const OpSchema* schema() const {
+    const std::string kind = text("kind", true);
+    if (kind.empty()) return nullptr;
+    for (const OpSchema* row : op_schemas()) {
+      if (row->name == kind) return row;
+    }
+    std::vector<std::string> kinds;
+    for (const OpSchema* row : op_schemas()) kinds.push_back(row->name);
+    refuse(node_.find("kind")->where, "kind", unknown_name("operator kind", kind, kinds));
+    const auto nearest = nearest_name(kind, kinds);
+    return nearest == "cost" ? &op_schema(*nearest) : nullptr;
+  }
+
+  void check_attributes(const OpSchema& schema) const {
+    std::vector<std::string> known = kCommonKeys;
+    known.emplace_back("tied");
+    for (const auto& [name, standard] : schema.attributes) {
+      known.push_back(name);
+      if (!standard && node_.find(name) == nullptr) {
+        refuse(node_.where, name, fmt::format("must be given for kind {}", schema.name));
+      }
+    }
+    check_keys(known);
   }
 
   void check_keys(const std::vector<std::string>& known) const {
@@ -133,9 +161,15 @@ void GraphAssembler::add_data(const config::Field& field, Role role) {
     const std::string element = reader.get("element", config::OneOf{{"real", "index"}}, standard);
     data.shape.element = element == "index" ? ElementType::index : ElementType::real;
   }
-  if (problems_.size() > before) return;
+  if (problems_.size() > before) {
+    refused_.insert(data.name);
+    return;
+  }
   const auto same = [&data](const Data& other) { return data.name == other.name; };
-  if (std::any_of(data_.begin(), data_.end(), same)) field.refuse(fmt::format("name '{}' is used twice", data.name));
+  if (std::any_of(data_.begin(), data_.end(), same)) {
+    field.refuse(fmt::format("name '{}' is used twice", data.name));
+    return;
+  }
   names_.push_back(data.name);
   ++data_count_;
   data_.push_back(std::move(data));
@@ -184,7 +218,7 @@ bool GraphAssembler::read_inputs(const Op& op, std::vector<TensorId>& inputs) {
   return found_all;
 }
 
-bool GraphAssembler::add_cost(const Op& op, std::vector<TensorId> inputs) {
+bool GraphAssembler::add_cost(const Op& op, bool reads_known, std::vector<TensorId> inputs) {
   op.check_keys(kCostKeys);
   const double forward = op.duration("forward").value_or(Seconds{}).value();
   const auto backward = op.duration("backward");
@@ -197,7 +231,7 @@ bool GraphAssembler::add_cost(const Op& op, std::vector<TensorId> inputs) {
   const Bytes output = op.size("output", Bytes{});
   const Bytes saved = op.size("saved", output);
   const Bytes parameters = op.size("parameters", Bytes{});
-  if (!op.sound()) return false;
+  if (!reads_known || !op.sound()) return false;
   const auto rows = static_cast<double>(micro_batch_);
   OpFigures figures{.forward_s = forward / rows,
                     .backward_input_s = backward_input.value_or(Seconds{}).value() / rows,
@@ -213,9 +247,10 @@ bool GraphAssembler::add_cost(const Op& op, std::vector<TensorId> inputs) {
   return true;
 }
 
-bool GraphAssembler::add_kind(const Op& op, std::vector<TensorId> inputs) {
+bool GraphAssembler::add_kind(const Op& op, const OpSchema& schema, bool reads_known, std::vector<TensorId> inputs) {
+  op.check_attributes(schema);
   OpSpec spec{.name = op.text("name", true),
-              .kind = op.text("kind", true),
+              .kind = schema.name,
               .inputs = std::move(inputs),
               .layer = op.text("layer", false)};
   const Node& node = op.node();
@@ -232,12 +267,14 @@ bool GraphAssembler::add_kind(const Op& op, std::vector<TensorId> inputs) {
     if (!node.items[i].is_sequence()) op.expected(node.items[i], key, "a list of tensors");
     for (const Node& item : node.items[i].items) {
       spec.shared_parameters.push_back(item.is_scalar() ? builder_.find_tensor(item.text) : TensorId{-1});
-      if (!item.is_null() && spec.shared_parameters.back() < 0) {
+      if (refused_.contains(item.text.substr(0, item.text.rfind('.')))) {
+        reads_known = false;
+      } else if (!item.is_null() && spec.shared_parameters.back() < 0) {
         op.expected(item, key, "a parameter of an operator above, or null");
       }
     }
   }
-  if (!op.sound()) return false;
+  if (!reads_known || !op.sound()) return false;
   builder_.add(std::move(spec));
   return true;
 }
@@ -249,13 +286,16 @@ void GraphAssembler::add_operator(const Node& node) {
     return;
   }
   const std::string name = op.text("name", true);
-  const std::string kind = op.text("kind", true);
+  const OpSchema* schema = op.schema();
   op.text("layer", false);
   std::vector<TensorId> inputs;
+  const bool reads_known = read_inputs(op, inputs);
   bool added = false;
-  try {
-    added = read_inputs(op, inputs) && op.sound() &&
-            (kind == "cost" ? add_cost(op, std::move(inputs)) : add_kind(op, std::move(inputs)));
+  try {  // an operator whose inputs are not known is not added, but what else is wrong with it is told
+    if (schema != nullptr) {
+      added = schema->explicit_figures ? add_cost(op, reads_known, std::move(inputs))
+                                       : add_kind(op, *schema, reads_known, std::move(inputs));
+    }
   } catch (const InvalidInput& error) {
     op.refuse(node.where, "", error.what());
   }
@@ -270,6 +310,11 @@ void GraphAssembler::add_operator(const Node& node) {
 // Below or nowhere: only the whole list tells.
 void GraphAssembler::tell_unresolved() {
   constexpr std::size_t kMostNames = 10'000;  // to look for a near one among
+  if (unresolved_.empty()) return;
+  std::vector<std::string> near = names_;
+  near.insert(near.end(), refused_.begin(), refused_.end());
+  std::erase(near, "");  // of what has no name
+  std::sort(near.begin(), near.end());
   for (const Unresolved& input : unresolved_) {
     if (refused_.contains(input.name) || std::find(names_.begin(), names_.end(), input.name) != names_.end()) {
       problems_.add(input.where, input.path,
@@ -278,7 +323,7 @@ void GraphAssembler::tell_unresolved() {
                                 input.name));
       continue;
     }
-    const auto nearest = names_.size() <= kMostNames ? nearest_name(input.name, names_) : std::nullopt;
+    const auto nearest = near.size() <= kMostNames ? nearest_name(input.name, near) : std::nullopt;
     const std::string hint = nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "";
     problems_.add(input.where, input.path,
                   fmt::format("unknown input '{}'{}; allowed: an operator above, an input, a label", input.name, hint));

@@ -52,8 +52,8 @@ class GraphAssembler {
 
   TensorId find(const std::string& name);
   TensorId add_tensor(const Data& data);
-  bool add_cost(const Op& op, std::vector<TensorId> inputs);
-  bool add_kind(const Op& op, std::vector<TensorId> inputs);
+  bool add_cost(const Op& op, bool reads_known, std::vector<TensorId> inputs);
+  bool add_kind(const Op& op, const OpSchema& schema, bool reads_known, std::vector<TensorId> inputs);
   bool read_inputs(const Op& op, std::vector<TensorId>& inputs);
   void tell_unresolved();
 

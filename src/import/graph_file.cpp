@@ -35,6 +35,7 @@ Head read_head(const Node& root, const std::string& file, Problems& problems) {
   const config::Field name = reader.field("name");
   head.name = name ? name.as(config::Text{}) : graph_name(file);
   if (name.is_scalar() && !is_valid_name(head.name)) name.expected("text without white space, '*' and '?'");
+  if (!is_valid_name(head.name)) head.name = "graph";  // to read on
   head.micro_batch = std::max<std::int64_t>(1, reader.get("micro_batch", config::Integer{1, kMostSamples}, 1));
   head.batch = reader.get("batch", config::Integer{1, kMostSamples}, head.micro_batch);
   for (const char* key : {"inputs", "labels"}) {
@@ -49,18 +50,18 @@ Head read_head(const Node& root, const std::string& file, Problems& problems) {
 
 void add_data(const Node& root, const std::string& key, Role role, Problems& problems, GraphAssembler& assembler) {
   const Node* list = root.find(key);
-  if (list == nullptr) return;
+  if (list == nullptr || !list->is_sequence()) return;
   for (const config::Field& item : config::Field(*list, key, problems).items()) assembler.add_data(item, role);
 }
 
 GraphFile assemble(const Node& root, const std::string& file, Problems& problems,
                    const std::function<void(GraphAssembler&)>& add_operators) {
   const Head head = read_head(root, file, problems);
-  problems.throw_if_any();
+  const Node* operators = root.find("operators");
+  if (operators == nullptr || !operators->is_sequence()) problems.throw_if_any();
   GraphAssembler assembler(head.name, head.micro_batch, problems);
   add_data(root, "inputs", Role::input, problems, assembler);
   add_data(root, "labels", Role::label, problems, assembler);
-  problems.throw_if_any();  // else every operator that reads them would be told
   add_operators(assembler);
   if (assembler.operators() == 0) {
     config::Field(*root.find("operators"), "operators", problems).refuse("found no operators, allowed: at least one");

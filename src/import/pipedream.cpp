@@ -5,8 +5,8 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -40,7 +40,7 @@ struct Profile {
   std::vector<Layer> layers;
   std::unordered_map<std::string, std::size_t> positions;  // by id
   Successors successors;
-  std::set<std::pair<std::size_t, std::size_t>> edges;
+  std::map<std::pair<std::size_t, std::size_t>, int> edges;  // with the line of each
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -139,7 +139,7 @@ void read_edge(const std::vector<std::string_view>& parts, const Where& line, Pr
   if (ends[0] == ends[1]) {
     config::refuse_at(line, fmt::format("an edge from node '{}' to itself, allowed: between two nodes", parts[0]));
   }
-  if (!profile.edges.insert({ends[0], ends[1]}).second) {
+  if (!profile.edges.emplace(std::pair(ends[0], ends[1]), line.line).second) {
     config::refuse_at(line, fmt::format("the edge {} -- {} is given twice", parts[0], parts[1]));
   }
   profile.successors[ends[0]].push_back(ends[1]);
@@ -170,7 +170,12 @@ Profile read_profile(std::string_view text, const std::string& file) {
   for (const Layer& layer : profile.layers) ids.push_back(layer.id);
   const std::string cycle = cycle_text(profile.successors, ids);
   if (!cycle.empty()) {
-    throw InvalidInput(fmt::format("{}: nodes depend on each other: {}; allowed: no cycles", file, cycle));
+    const std::vector<std::size_t> nodes = find_cycle(profile.successors);
+    line.line = 0;  // of the edge that closes the cycle: the last of them
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      line.line = std::max(line.line, profile.edges.at({nodes[i], nodes[(i + 1) % nodes.size()]}));
+    }
+    config::refuse_at(line, fmt::format("nodes depend on each other: {}; allowed: no cycles", cycle));
   }
   return profile;
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/count.h"
 #include "base/errors.h"
 #include "base/text.h"
 #include "plan/rows.h"
@@ -171,11 +172,15 @@ class Validation {
       add(Fault::device_count, fmt::format("device {}: numbers start at 0", used.front()));
     }
     if (!limits_.devices || used.empty()) return;
-    const bool known = used.back() < *limits_.devices;
-    if (known && (limits_.judged_only || static_cast<int>(used.size()) == *limits_.devices)) return;
-    add(Fault::device_count, fmt::format("the plan uses {} devices (the highest is number {}), the job has {} ranks; "
-                                         "every rank needs its stage",
-                                         used.size(), used.back(), *limits_.devices));
+    const int devices = *limits_.devices;
+    const auto count = static_cast<int>(used.size());
+    if (count <= devices && used.back() >= devices) {
+      add(Fault::device_count, fmt::format("device {} does not exist; the cluster has {}", used.back(),
+                                           devices == 1 ? "device 0" : fmt::format("devices 0 to {}", devices - 1)));
+    } else if (count > devices || (count < devices && !limits_.judged_only)) {
+      add(Fault::device_count, fmt::format("the plan uses {}, the job has {}; every rank needs its stage",
+                                           counted(count, "device"), counted(devices, "rank")));
+    }
   }
 
   const Plan& plan_;

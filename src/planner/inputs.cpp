@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "planner/explain.h"
 
@@ -70,8 +71,8 @@ Table inputs_table(const Graph& graph, const cluster::Cluster& cluster, std::int
   table.rows.push_back({"batch", fmt::format("{} samples an iteration; times and bytes of stages are those of one "
                                              "micro-batch, bytes of operators those of one sample",
                                              batch)});
-  table.rows.push_back(
-      {"cluster", fmt::format("{}, {} devices on {} nodes", cluster.name(), cluster.size(), cluster.nodes().size())});
+  table.rows.push_back({"cluster", fmt::format("{}, {} on {}", cluster.name(), counted(cluster.size(), "device"),
+                                               counted(static_cast<std::int64_t>(cluster.nodes().size()), "node"))});
   add_devices(cluster, table);
   add_links(cluster, table);
   if (memory_limit) {

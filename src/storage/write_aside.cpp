@@ -30,6 +30,16 @@ std::filesystem::path folder_of(const std::filesystem::path& target) {
   return target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
 }
 
+/// What a symbolic link leads to, which need not be there.
+std::filesystem::path followed(std::filesystem::path target) {
+  constexpr int kMostLinks = 40;  // as the system
+  std::error_code failure;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target, failure); ++links) {
+    target = folder_of(target) / std::filesystem::read_symlink(target);  // an absolute one wins
+  }
+  return target;
+}
+
 /// Beside the target, since a rename works only within a file system; one a process.
 std::filesystem::path temporary_for(const std::filesystem::path& target) {
   char host[256] = {};
@@ -54,10 +64,20 @@ void publish(const std::filesystem::path& temporary, const std::filesystem::path
 
 }  // namespace
 
-void write_aside(const std::filesystem::path& target, Existing existing,
+void check_target(const std::filesystem::path& target, Existing existing) {
+  std::error_code failure;  // no permission to look: the writing says so
+  const auto status = std::filesystem::status(target, failure);
+  if (!std::filesystem::exists(status)) return;
+  if (std::filesystem::is_directory(status)) throw InvalidInput(target.string() + ": is a folder, not a file");
+  // A rename would put a file in the place of a device or a pipe.
+  if (!std::filesystem::is_regular_file(status)) throw InvalidInput(target.string() + ": is not a regular file");
+  if (existing == Existing::refuse) refuse_existing(target);
+}
+
+void write_aside(const std::filesystem::path& target_or_link, Existing existing,
                  const std::function<void(const std::filesystem::path&)>& write) {
-  if (existing == Existing::refuse && std::filesystem::exists(target)) refuse_existing(target);
-  if (std::filesystem::is_directory(target)) throw InvalidInput(target.string() + ": is a folder, not a file");
+  check_target(target_or_link, existing);
+  const std::filesystem::path target = followed(target_or_link);
   std::error_code failure;
   std::filesystem::create_directories(folder_of(target), failure);
   if (failure) {

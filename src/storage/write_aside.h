@@ -9,9 +9,14 @@ namespace millrace::storage {
 
 enum class Existing { refuse, replace };
 
+/// Whether a file may be written there, to be told before the work that its content takes.
+/// \throws InvalidInput  a folder, a device, a pipe; a file that exists and may not be replaced.
+void check_target(const std::filesystem::path& target, Existing existing);
+
 /// Calls `write` with a path beside `target`, syncs what it wrote, renames it to `target` and syncs the folder.
-/// Missing folders on the way are made. If `write` throws, or the process dies, `target` is as it was.
-/// \throws InvalidInput when `target` exists and may not be replaced; SystemError when the system refuses a step.
+/// A symbolic link is followed: the file that it points to is replaced. Missing folders on the way are made. If `write`
+/// throws, or the process dies, `target` is as it was.
+/// \throws InvalidInput as check_target(); SystemError when the system refuses a step.
 void write_aside(const std::filesystem::path& target, Existing existing,
                  const std::function<void(const std::filesystem::path&)>& write);
 

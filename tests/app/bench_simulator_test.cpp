@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/shipped_files.h"
+#include "app/shipped_folder.h"
 #include "app/step_machines.h"
 #include "planner/step_validation.h"
 
@@ -17,7 +17,7 @@ const planner::Validation& validation() {
   static const planner::Validation result = [] {
     StepMachines machines;
     return planner::validate_predictions(
-        planner::read_measured_steps(*shipped_file("data/measured_steps.csv")),
+        planner::read_measured_steps(*find_shipped("data/measured_steps.csv")),
         [&](const planner::MeasuredStep& row) -> const cluster::Cluster& { return machines.of(row); });
   }();
   return result;

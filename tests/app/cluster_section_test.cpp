@@ -95,7 +95,10 @@ TEST(ClusterSection, FaultsOfAClusterFileCiteThatFile) {
 
 TEST(ClusterSection, WhatIsWrongIsNamed) {
   EXPECT_THAT(refusal(small("cluster: locl\n")),
-              AllOf(HasSubstr("no such file 'locl'"), HasSubstr("allowed: local, model, a cluster file, or a map")));
+              AllOf(HasSubstr("no such file 'locl'"),
+                    HasSubstr("allowed: local, model, a cluster file, a map, or one that ships: ")));
+  EXPECT_THAT(refusal(small("cluster: v100x9\n")),
+              AllOf(HasSubstr("v100x4-p100x4"), HasSubstr("millrace clusters"), HasSubstr("did you mean 'v100x4'?")));
   EXPECT_THAT(refusal(small("cluster: {flat: {devices: 4, bandwidth: 25}}\n")),
               HasSubstr("cluster.flat.bandwidth: found '25'"));
   EXPECT_THAT(refusal(small("cluster: {model: {}, device: 4}\n")), HasSubstr("'device' (did you mean 'devices'?)"));

@@ -85,6 +85,18 @@ TEST(CommandLine, CountsAndFilesAreChecked) {
   EXPECT_THAT(refusal({"plan", "e.yaml", "--time-limit", "-1"}), HasSubstr("--time-limit"));
   EXPECT_THAT(refusal({"plan", "e.yaml", "--set"}), HasSubstr("--set"));
   EXPECT_THAT(refusal({"data", "in"}), HasSubstr("--output"));
+  EXPECT_THAT(refusal({"plan", "e.yaml", "--top", "0"}), HasSubstr("not in range 1 to 1048576"));
+  EXPECT_THAT(refusal({"import", "g.txt", "--profile-batch", "0"}), HasSubstr("found 0, allowed: number, at least 1"));
+  EXPECT_THAT(refusal({"doctor", "--timeout", "0"}), HasSubstr("found 0, allowed: number, above 0"));
+}
+
+TEST(CommandLine, ListsTakeNoOptionsWithoutEffect) {
+  for (const char* command : {"models", "partitioners", "schedules", "clusters", "doctor"}) {
+    EXPECT_THAT(refusal({command, "--set", "a=1"}), HasSubstr("'--set'")) << command;
+    EXPECT_EQ(refusal({command, "--quiet", "--format", "json"}), "") << command;
+  }
+  EXPECT_THAT(refusal({"clusters", "--plugin", "x.so"}), HasSubstr("'--plugin'"));
+  EXPECT_EQ(refusal({"partitioners", "--plugin", "x.so"}), "");
 }
 
 }  // namespace

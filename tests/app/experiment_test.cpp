@@ -139,6 +139,52 @@ TEST(Experiment, StagesMayBeGivenAsPatterns) {
   EXPECT_THAT(refusal(small("plan: {stages: []}\n")), HasSubstr("at least one stage"));
 }
 
+TEST(Experiment, EmptyListsAreRefusedWithTheirPlace) {
+  for (const char* key : {"schedule", "partitioner", "micro_batches", "warmup"}) {
+    EXPECT_THAT(
+        refusal(small("plan: {" + std::string(key) + ": []}\n")),
+        AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan." + std::string(key) + ": found an empty list, allowed: ")));
+    EXPECT_THAT(refusal(small(), {"plan." + std::string(key) + "=[]"}), HasSubstr("found an empty list"));
+  }
+}
+
+TEST(Experiment, APlanFileExcludesWhatItSaysItself) {
+  const ExperimentFile both(small("plan: {file: p.yaml, schedule: gpipe, recompute: all, objective: bottleneck}\n"));
+  std::ofstream(both.folder() / "p.yaml") << "x";
+  try {
+    both.read();
+    FAIL() << "not refused";
+  } catch (const InvalidInput& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.schedule: given beside plan.file"),
+                                    HasSubstr("plan.recompute: given"), Not(HasSubstr("plan.objective"))));
+  }
+  const ExperimentFile keys(small("plan: {schedule: gpipe, stages: 2, bucket_size: 1 MiB}\n"));
+  std::ofstream(keys.folder() / "p.yaml") << "x";
+  testing::internal::CaptureStderr();
+  const Experiment e = keys.read({"plan.file=p.yaml"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("plan.schedule, plan.stages have no effect"));
+  EXPECT_THAT(e.effective, AllOf(HasSubstr("p.yaml"), HasSubstr("bucket_size"), Not(HasSubstr("gpipe"))));
+  EXPECT_EQ(*experiment_from_text(e.effective).plan.file, keys.folder() / "p.yaml");
+  // What is asked for on the command line is never without effect.
+  EXPECT_THROW(keys.read({"plan.file=p.yaml", "plan.stages=3"}), InvalidInput);
+}
+
+TEST(Experiment, OtherFilesOfMillraceAreToldApart) {
+  EXPECT_THAT(refusal("millrace_graph: 1\noperators: []\n"),
+              HasSubstr("e.yaml:1:1: this is a graph file; an experiment names it: model: {file: …}"));
+  EXPECT_THAT(refusal("millrace_plan: 1\n"), HasSubstr("this is a plan file"));
+  EXPECT_THAT(refusal("bench: planner\nrows: []\n"), HasSubstr("millrace bench planner --data"));
+}
+
+TEST(Experiment, WhatIsMissingSaysHowItIsGot) {
+  EXPECT_THAT(refusal("name: a\nmodel: {name: mlp}\ndata: {batch: 1, source: data/fashion-mnist.h5}\n"),
+              AllOf(HasSubstr("e.yaml:3:"), HasSubstr("./quickstart.sh makes it")));
+  EXPECT_THAT(refusal("name: a\nmodel: {name: mlp}\ndata: {batch: 1, source: x.h5}\n"),
+              HasSubstr("millrace data makes"));
+  EXPECT_THAT(refusal("name: a\nmodel: {name: synthetic}\n"), HasSubstr("as in data: {batch: 128}"));
+  EXPECT_THAT(refusal(small("plan: {objective: thruput}\n")), HasSubstr("did you mean 'throughput'?"));
+}
+
 TEST(Experiment, NamesAreTextWhateverTheyLookLike) {
   for (const std::string name : {"no", "on", "1e3", "null", "~x"}) {
     const Experiment e = ExperimentFile("name: \"" + name + "\"\nmodel: {name: mlp}\ndata: {batch: 1}\n").read();

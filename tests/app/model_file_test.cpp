@@ -48,6 +48,7 @@ TEST(ModelFile, WithoutADataSectionTheBatchIsTheFiles) {
   EXPECT_THAT(experiment.effective, Not(HasSubstr("data:")));
   const Graph graph = load_graph(experiment);
   EXPECT_EQ(graph.name(), "two");
+  EXPECT_EQ(experiment.model.name, "two");  // as import and plan files call it
   EXPECT_EQ(experiment.data.batch, 12);
   Experiment again = experiment_from_text(experiment.effective);
   EXPECT_EQ(again.data.batch, 12);

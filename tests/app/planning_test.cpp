@@ -39,11 +39,13 @@ TEST(Planning, MicroBatchSizeGivesTheCountOrShowsTheEquation) {
   EXPECT_EQ(planned.ranking.plans.front().report.micro_batches, 4);  // 2 x 4 x 3 = 24
   EXPECT_THAT(why("{pipelines: 2, micro_batch_size: 5}", 2),
               HasSubstr("2 pipelines x 2 micro-batches x 5 rows = 20, but data.batch is 24"));
-  EXPECT_THAT(why("{micro_batch_size: 5}", 2), HasSubstr("needs plan.pipelines"));
+  EXPECT_THAT(why("{micro_batch_size: 5}", 2),
+              AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.micro_batch_size needs plan.pipelines")));
 }
 
 TEST(Planning, RanksStagesAndPipelinesMustMatch) {
   EXPECT_THAT(why("{stages: 4}", 3), AllOf(HasSubstr("needs 4 ranks"), HasSubstr("the job has 3")));
+  EXPECT_THAT(why("{stages: 4}", 3), HasSubstr("(--ranks 4 plans for that many)"));
   EXPECT_THAT(why("{pipelines: 2}", 3), HasSubstr("the job has 3"));
   EXPECT_THAT(why("{stages: 7}", 8), AllOf(HasSubstr("7 stages"), HasSubstr("6 operators")));
 }
@@ -65,14 +67,16 @@ TEST(Planning, WithoutAPlanThatFitsTheReasonNamesALimit) {
 
 TEST(Planning, WarmupNeedsOneEntryAStage) {
   EXPECT_THAT(why("{stages: 2, pipelines: 1, micro_batches: 4, warmup: [1, 1, 0]}", 2),
-              HasSubstr("plan.warmup has 3 entries"));
+              AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.warmup has 3 entries, the plan has 2 stages")));
 }
 
 TEST(Planning, ExplicitStagesMustCoverTheModel) {
   EXPECT_EQ(why("{stages: [[linear0, relu0], [linear1, relu1, linear2, loss]]}", 2), "");
-  EXPECT_THAT(why("{stages: [[linear0, relu0], [linear1, linear2, loss]]}", 2), HasSubstr("relu1"));
+  EXPECT_THAT(why("{stages: [[linear0, relu0], [linear1, linear2, loss]]}", 2),
+              AllOf(HasSubstr("e.yaml:4:16: plan.stages: not a valid plan"), HasSubstr("relu1")));
   EXPECT_THAT(why("{stages: [[linear0, \"relu*\"], [linear1, \"rel*1\", linear2, loss]]}", 2), HasSubstr("relu1"));
-  EXPECT_THAT(why("{stages: [[linear0, relu7], [\"relu*\", linear1, linear2, loss]]}", 2), HasSubstr("relu7"));
+  EXPECT_THAT(why("{stages: [[linear0, relu7], [\"relu*\", linear1, linear2, loss]]}", 2),
+              AllOf(HasSubstr("e.yaml:4:16: plan.stages:\n  stages[0][1]"), HasSubstr("relu7")));
 }
 
 }  // namespace

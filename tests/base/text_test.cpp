@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/count.h"
+
 namespace millrace {
 namespace {
 
@@ -11,6 +13,21 @@ TEST(NearestName, FindsSlipsAndLeavesStrangersAlone) {
   EXPECT_EQ(nearest_name("mirco_batches", names), "micro_batches");
   EXPECT_EQ(nearest_name("dpp", names), "dp");
   EXPECT_EQ(nearest_name("learning_rate", names), std::nullopt);
+}
+
+TEST(NearestName, KnowsBeginningsAndWordsThatLeaveLettersOut) {
+  const std::vector<std::string> names{"throughput", "activation_size", "bottleneck", "parameter_size", "parameters"};
+  EXPECT_EQ(nearest_name("thruput", names), "throughput");
+  EXPECT_EQ(nearest_name("activat", names), "activation_size");
+  EXPECT_EQ(nearest_name("bo", names), std::nullopt);
+  EXPECT_EQ(nearest_name("param", names), std::nullopt);  // of two
+  EXPECT_EQ(nearest_name("zz", std::vector<std::string>{"a"}), std::nullopt);
+}
+
+TEST(Counted, TheNounFollowsTheNumber) {
+  EXPECT_EQ(counted(1, "stage"), "1 stage");
+  EXPECT_EQ(counted(0, "stage"), "0 stages");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
 }
 
 TEST(UnknownName, ListsWhatIsValid) {

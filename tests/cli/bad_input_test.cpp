@@ -120,6 +120,11 @@ TEST(BadInput, EditedPlansThatAreNoCover) {
     expect_one_error(place, place.run({"check", "e.yaml", "--ranks", "2", "--set", "plan.file=q.yaml"}), 2,
                      {"q.yaml", "relu0"});
   };
+  const auto at = plan.find("devices: [1]");
+  ASSERT_NE(at, std::string::npos) << plan;
+  place.write("q.yaml", std::string(plan).replace(at, 12, "devices: [9]"));
+  expect_one_error(place, place.run({"check", "e.yaml", "--ranks", "2", "--set", "plan.file=q.yaml"}), 2,
+                   {"q.yaml", "device 9 does not exist; the cluster has devices 0 to 1"});
   refused("[linear0 .. relu0]", "[linear0]");
   refused("[linear1 .. loss]", "[relu0 .. loss]");
 }

@@ -73,8 +73,8 @@ TEST(Commands, RunAloneTrainsAndTellsWhereTheResultsAre) {
   const Workplace place;
   const Outcome run = place.run({"run", place.write("e.yaml", tiny("train: {iterations: 3}\n"))});
   expect_done(place, run);
-  EXPECT_THAT(run.out, AllOf(HasSubstr("tiny: mlp on 1 ranks"), HasSubstr("measured"), HasSubstr("predicted"),
-                             HasSubstr("final loss"), HasSubstr("results: results/tiny.h5")));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("tiny: mlp on 1 rank, 1 pipeline,"), HasSubstr("measured"),
+                             HasSubstr("predicted"), HasSubstr("final loss"), HasSubstr("results: results/tiny.h5")));
   EXPECT_EQ(storage::File::open(place / "results/tiny.h5").text("status"), "complete");
   EXPECT_FALSE(std::filesystem::exists(place / "results/tiny.h5.lock"));
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/errors.h"
+#include "graph/op_schema.h"
 #include "import/import.h"
 #include "tests/import/samples.h"
 
@@ -127,6 +128,9 @@ TEST(Broken, PipeDream) {
        {"parameter_size=364.000", "parametersize=364.000",
         "tiny-pbs-16.txt:1:1: unknown field 'parametersize' (did you mean 'parameter_size'?); valid: "
         "forward_compute_time, backward_compute_time, activation_size, parameter_size"},
+       {"activation_size=[", "activat=[",
+        "tiny-pbs-16.txt:1:1: unknown field 'activat' (did you mean 'activation_size'?); valid: forward_compute_time, "
+        "backward_compute_time, activation_size, parameter_size"},
        {"parameter_size=364.000", "activation_size=364.000", "tiny-pbs-16.txt:1:1: activation_size: given twice"},
        {"; 3.5]", "; 3.5", "tiny-pbs-16.txt:1:1: activation_size: a '[' has no ']'"},
        {"; 3.5]", "; x]", "tiny-pbs-16.txt:1:1: activation_size: found 'x', allowed: number, at least 0"},
@@ -142,7 +146,7 @@ TEST(Broken, PipeDream) {
         "tiny-pbs-16.txt:4:1: an edge from node 'node2' to itself, allowed: between two nodes"},
        {"\tnode1 -- node2", "\tnode2 -- node4", "tiny-pbs-16.txt:5:1: the edge node2 -- node4 is given twice"},
        {"\tnode1 -- node2", "\tnode4 -- node2",
-        "tiny-pbs-16.txt: nodes depend on each other: node4 → node2 → node4; allowed: no cycles"},
+        "tiny-pbs-16.txt:5:1: nodes depend on each other: node4 → node2 → node4; allowed: no cycles"},
        {"Dropout", "Drop\xff", "tiny-pbs-16.txt:3:14: byte 0xff is not text; a PipeDream profile in UTF-8 is needed"}});
   EXPECT_EQ(message_of(samples::profile().text, "x-pbs-.txt"),
             "x-pbs-.txt: no number of samples after 'pbs-' in the name; set model.options.profile_batch");
@@ -217,17 +221,43 @@ TEST(Broken, GraphFile) {
 }
 
 TEST(Broken, SeveralFaultsAreToldTogetherAndWhatFollowsFromThemIsNot) {
+  std::string kinds;
+  for (const OpSchema* row : op_schemas()) kinds += (kinds.empty() ? "" : ", ") + row->name;
+  const std::string keys =
+      "valid: name, kind, inputs, layer, forward, backward, backward_input, backward_weight, parameters, output, saved";
   EXPECT_EQ(message_of(R"(millrace_graph: 1
+inputs: [{name: x, shape: [0]}]
 operators:
-  - {name: a, kind: cost, forward: 1}
-  - {name: b, kind: cost, inputs: [a]}
-  - {name: c, kind: costs, inputs: [b]}
+  - {name: a, kind: cost, inputs: [x], forward: 1}
+  - {name: alpha, kind: cost, inputs: [a]}
+  - {name: c, kind: costt, inputs: [alpha], forwrd: 1 ms}
   - {name: d, kind: relu, inputs: []}
+  - {name: e, kind: cost, inputs: [alpa], output: 7, forwrd: 1 ms}
+  - {name: f, kind: linear, inputs: [zz], out_featurs: 7}
 )",
                        "many.yaml"),
-            "many.yaml:3:36: operators[0].forward: found '1', allowed: number with a unit of time (ns, us, ms, s, min, "
+            "many.yaml:2:28: inputs[0].shape[0]: found '0', allowed: integer, at least 1\n"
+            "many.yaml:4:49: operators[0].forward: found '1', allowed: number with a unit of time (ns, us, ms, s, min, "
             "h), such as 10 us (the unit is missing)\n"
-            "many.yaml:6:5: operators[3]: operator 'd' (relu): found 0 inputs, allowed: 1");
+            "many.yaml:6:21: operators[2].kind: unknown operator kind 'costt' (did you mean 'cost'?); valid: " +
+                kinds +
+                "\n"
+                "many.yaml:6:45: operators[2].forwrd: unknown key 'forwrd' (did you mean 'forward'?); " +
+                keys +
+                "\n"
+                "many.yaml:7:5: operators[3]: operator 'd' (relu): found 0 inputs, allowed: 1\n"
+                "many.yaml:8:36: operators[4].inputs: unknown input 'alpa' (did you mean 'alpha'?); allowed: an "
+                "operator above, an input, a label\n"
+                "many.yaml:8:51: operators[4].output: found '7', allowed: number with a unit of size (B, kB, MB, GB, "
+                "TB, KiB, MiB, GiB, TiB), such as 12 GiB (the unit is missing)\n"
+                "many.yaml:8:54: operators[4].forwrd: unknown key 'forwrd' (did you mean 'forward'?); " +
+                keys +
+                "\n"
+                "many.yaml:9:5: operators[5].out_features: must be given for kind linear\n"
+                "many.yaml:9:38: operators[5].inputs: unknown input 'zz'; allowed: an operator above, an input, a "
+                "label\n"
+                "many.yaml:9:43: operators[5].out_featurs: unknown key 'out_featurs' (did you mean 'out_features'?); "
+                "valid: name, kind, inputs, layer, tied, out_features, bias");
 }
 
 TEST(Broken, GraphFileInJson) {
@@ -252,7 +282,9 @@ TEST(Broken, GraphFileInJson) {
         "graph.json:4:53: operators[0].inputs: unknown input 'tokens'; allowed: an operator above, an input, a label\n"
         "graph.json:10:13: inputs[0]: tensor name: found '', allowed: one or more characters without white space, '*' "
         "and '?'"},
-       {R"("name": "labels")", R"("name": "tokens")", "graph.json:11:13: labels[0]: name 'tokens' is used twice"},
+       {R"("name": "labels")", R"("name": "tokens")",
+        "graph.json:8:64: operators[4].inputs: unknown input 'labels'; allowed: an operator above, an input, a label\n"
+        "graph.json:11:13: labels[0]: name 'tokens' is used twice"},
        {R"(["tokens"])", R"(["labels"])",
         "graph.json:4:3: operators[0]: operator 'embed' (embedding): input 0: found label 'labels', which only a loss "
         "may read"},
@@ -276,7 +308,9 @@ TEST(Broken, WhatAGraphFileCarries) {
         "carried.json:3:63: carried.cpu: unknown key 'cpu' (did you mean 'cpus'?); valid: format, accelerators, cpus, "
         "memory, operators, transfers"},
        {R"("format": "dnn-partitioning")", R"("format": "dnn")",
-        "carried.json:3:24: carried.format: found \"dnn\", allowed: one of: dnn-partitioning, piper, pipedream"},
+        "carried.json:3:24: carried.format: found \"dnn\", allowed: one of: dnn-partitioning, piper, pipedream (did "
+        "you mean "
+        "'dnn-partitioning'?)"},
        {R"(, "size": 3, "on_accelerator": true, "nodes": 1},
    {"accelerator": 0, "cpu": 2, "size": 0)",
         ", \"size\": 0", elements}});

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/errors.h"
 #include "storage/published_file.h"
@@ -32,6 +33,27 @@ TEST(WriteAside, MakesFoldersAndReplacesOnlyWhenAsked) {
   write_text_aside(folder / "new/deep/a.txt", Existing::replace, "two");
   EXPECT_EQ(content(folder / "new/deep/a.txt"), "two");
   expect_error<InvalidInput>([&] { write_text_aside(folder / "new", Existing::replace, ""); }, {"is a folder"});
+}
+
+TEST(WriteAside, FollowsLinksAndLeavesDevicesAndPipes) {
+  const TemporaryFolder folder;
+  write_text_aside(folder / "a.txt", Existing::refuse, "one");
+  std::filesystem::create_symlink("a.txt", folder / "link");
+  expect_error<InvalidInput>([&] { write_text_aside(folder / "link", Existing::refuse, ""); }, {"link: exists"});
+  write_text_aside(folder / "link", Existing::replace, "two");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(content(folder / "a.txt"), "two");
+  std::filesystem::create_symlink(folder / "later.txt", folder / "dangling");
+  write_text_aside(folder / "dangling", Existing::refuse, "three");
+  EXPECT_EQ(content(folder / "later.txt"), "three");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/full", folder / "device");
+  for (const char* name : {"pipe", "device"}) {
+    for (const Existing existing : {Existing::refuse, Existing::replace}) {
+      expect_error<InvalidInput>([&] { write_text_aside(folder / name, existing, ""); }, {"is not a regular file"});
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
 }
 
 TEST(WriteAside, AFailureLeavesTheFormerFileAndNothingElse) {

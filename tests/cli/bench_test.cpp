@@ -1,0 +1,71 @@
+// `millrace bench planner`: its list is checked as a whole before anything runs, and what is missing is named.
+#include "tests/cli/expect.h"
+
+namespace millrace::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kGraph =
+    "millrace_graph: 1\nname: two\noperators:\n"
+    "  - {name: a, kind: cost, forward: 2 ms, output: 1 MiB}\n"
+    "  - {name: b, kind: cost, inputs: [a], forward: 3 ms}\n";
+
+// A list with one row.
+std::string list(const std::string& model, const std::string& more) {
+  return "bench: planner\nrows:\n  - workload: mine\n    model: {file: " + model + "}\n" + more;
+}
+
+const std::string kWell = "    partitioners: [dp, layer_equal]\n    published: {dp: 1}\n    published_cpu: 9 h\n";
+
+TEST(Bench, OwnGraphsAreFoundBesideTheList) {
+  const Workplace place;
+  place.write("lists/g.yaml", kGraph);
+  place.write("lists/l.yaml", list("g.yaml", kWell));
+  const Outcome outcome = place.run({"bench", "planner", "--data", "lists/l.yaml"});
+  expect_done(place, outcome);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("mine"), HasSubstr("layer_equal"), HasSubstr(",")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("e+")));  // the column "faster"
+  place.write("lists/gone.yaml", list("gone.yaml.txt", kWell));
+  const Outcome gone = place.run({"bench", "planner", "--data", "lists/gone.yaml", "--format", "json"});
+  expect_done(place, gone);
+  const nlohmann::json row = document(gone).at("rows").at(0);
+  EXPECT_EQ(row.at("status"), "skipped");
+  EXPECT_THAT(row.at("why_not").get<std::string>(),
+              AllOf(HasSubstr("no such file 'gone.yaml.txt'"), HasSubstr("lists/gone.yaml.txt"),
+                    HasSubstr("shared/workloads/gone.yaml.txt (--workloads)")));
+}
+
+TEST(Bench, ListsAreCheckedBeforeTheyRun) {
+  const Workplace place;
+  place.write("g.yaml", kGraph);
+  const auto refused = [&](const std::string& text, const std::vector<std::string>& parts) {
+    place.write("l.yaml", text);
+    const Outcome outcome = place.run({"bench", "planner", "--data", "l.yaml"});
+    expect_one_error(place, outcome, 2, parts);
+    EXPECT_EQ(outcome.out, "");
+  };
+  refused("bench: planner\nrows: []\n", {"l.yaml:2:7: rows: found an empty list"});
+  refused(list("g.yaml", "    partitioners: []\n"), {"partitioners: found an empty list"});
+  refused(list("g.yaml", "    partitioners: [dp, dpp]\n"), {"l.yaml:5:", "'dpp' (did you mean 'dp'?)"});
+  refused(list("gone", "    partitioners: [dpp]\n"), {"l.yaml:5:", "'dpp'"});
+  refused(list("g.yaml", "    plan: {schedule: 1f2b}\n    partitioners: [dp, exact]\n"), {"'1f2b'"});
+}
+
+TEST(Bench, WhatIsNotThereIsNamed) {
+  const Workplace place;
+  place.write("g.yaml", kGraph);
+  place.write("l.yaml", list("g.yaml", kWell));
+  expect_one_error(place, place.run({"bench", "planner", "--data", "l.yaml", "--workloads", "nowhere"}), 2,
+                   {"--workloads: no such folder 'nowhere'"});
+  expect_one_error(place, place.run({"bench", "planner", "--data", "l.yaml", "--only", "x*"}), 2,
+                   {"no workload of l.yaml matches 'x*'; it has: mine"});
+  // The standard list ships: it is found from any folder.
+  expect_one_error(place, place.run({"bench", "planner", "--only", "nothing"}), 2,
+                   {"planner_workloads.yaml matches 'nothing'", "layer/gnmt_training"});
+}
+
+}  // namespace
+}  // namespace millrace::cli
