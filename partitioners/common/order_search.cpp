@@ -191,7 +191,8 @@ std::optional<plan::Candidate> OrderSearch::efficient(Task& task) {
   return best;
 }
 
-// Nothing fits: the plan with the lowest cap found for which there is one, whose figures say what is needed.
+// Nothing fits: the plan with the lowest cap found for which there is one, whose figures say what is needed. Whether
+// there is one counts, not how fast it is, so nothing is refined.
 std::optional<plan::Candidate> OrderSearch::smallest(Task& task) {
   if (!limited_) return std::nullopt;
   constexpr double kClose = 1.02;
@@ -199,7 +200,8 @@ std::optional<plan::Candidate> OrderSearch::smallest(Task& task) {
   rules.limited = false;
   std::optional<plan::Candidate> best;
   double low = 0, high = INFINITY;  // caps: of which nothing fits, of which something does
-  for (auto found = cut(task, rules); !late();) {
+  const auto look = [&] { return search_.estimate(*task.sequence, *task.deal, rules); };
+  for (auto found = look(); !late();) {
     if (found) {
       plan::Candidate candidate = judged(task, *found);
       const auto peak = static_cast<double>(candidate.report.peak_memory_bytes);
@@ -211,7 +213,7 @@ std::optional<plan::Candidate> OrderSearch::smallest(Task& task) {
     }
     if (high <= kClose * std::max(low, 1.0)) break;
     rules.cap = low > 0 ? std::sqrt(low * high) : high / 2;
-    found = cut(task, rules);
+    found = look();
   }
   return best;
 }
