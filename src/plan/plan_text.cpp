@@ -114,7 +114,7 @@ class PlanReader {
       digest.refuse(fmt::format("the plan is for graph {} of model '{}'; this is graph {} of '{}'", plan.graph_digest,
                                 plan.model, graph_.digest(), graph_.name()));
     }
-    plan.schedule = map.required("schedule", config::Text{});
+    read_schedule(map.field("schedule"), plan);
     plan.bucket_size = map.get("bucket_size", config::Size{}, plan.bucket_size);
     for (const Field& field : map.field("pipelines").items()) {
       Pipeline pipeline = read_pipeline(field);
@@ -125,6 +125,19 @@ class PlanReader {
   }
 
  private:
+  // A name, or a map of the name and options: {name: hippie, base: 1f1b}.
+  static void read_schedule(const Field& field, Plan& plan) {
+    if (!field.is_map()) {
+      plan.schedule = field.as(config::Text{});
+      return;
+    }
+    Reader map = field.map();
+    plan.schedule = map.required("name", config::Text{});
+    for (const auto& [name, value] : map.entries()) {
+      if (name != "name") plan.schedule_options[name] = value.as(config::Text{});
+    }
+  }
+
   Pipeline read_pipeline(const Field& field) {
     Reader map = field.map();
     Pipeline pipeline;
@@ -184,7 +197,14 @@ std::string to_yaml(const Plan& plan, const Graph& graph) {
   node.add("millrace_plan", Node::plain("1"));
   node.add("model", Node::quote(plan.model));
   node.add("graph_digest", Node::quote(plan.graph_digest));
-  node.add("schedule", Node::quote(plan.schedule));
+  if (plan.schedule_options.empty()) {
+    node.add("schedule", Node::quote(plan.schedule));
+  } else {
+    Node schedule = Node::map();
+    schedule.add("name", Node::quote(plan.schedule));
+    for (const auto& [name, written] : plan.schedule_options) schedule.add(name, Node::plain(written));
+    node.add("schedule", std::move(schedule));
+  }
   node.add("bucket_size", Node::plain(fmt::format("{} B", plan.bucket_size.value())));
   Node pipelines = Node::sequence();
   Texts texts(graph);
@@ -202,7 +222,9 @@ Plan load_plan(const std::filesystem::path& file, const Graph& graph, const Limi
   const Node document = config::load_file(file, problems);
   Plan plan = read_plan(document, graph, problems);
   problems.throw_if_any();
-  require_valid(plan, graph, limits, file.string());
+  Limits allowed = limits;
+  allowed.several_stages = true;  // the schedule, which is not known here, has the last word
+  require_valid(plan, graph, allowed, file.string());
   return plan;
 }
 

@@ -20,7 +20,7 @@ std::string to_yaml(const Plan& plan, const Graph& graph);
 /// `problems` with its place; whether the plan can run is validate()'s to say.
 Plan read_plan(const config::Node& document, const Graph& graph, config::Problems& problems);
 
-/// Reads a file and holds it against the graph and the limits.
+/// Reads a file and holds it against the graph and the limits; a device may hold several stages (Limits::several_stages).
 /// \throws InvalidInput  all that is wrong, with file, line and key; a plan that is not a complete, disjoint, convex
 ///                       cover names the operators.
 Plan load_plan(const std::filesystem::path& file, const Graph& graph, const Limits& limits = {});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -157,6 +158,28 @@ class Validation {
     }
   }
 
+  void check_sharing() {
+    for (std::size_t p = 0; p < plan_.pipelines.size(); ++p) {
+      const std::vector<Stage>& stages = plan_.pipelines[p].stages;
+      std::map<int, std::size_t> first;  // stage by device
+      for (std::size_t s = 0; s < stages.size(); ++s) {
+        for (const int device : stages[s].devices) {
+          const Stage& other = stages[first.try_emplace(device, s).first->second];
+          if (other.devices == stages[s].devices && other.shares == stages[s].shares &&
+              other.tensor_parallel == stages[s].tensor_parallel) {
+            continue;
+          }
+          add(Fault::device_repeated,
+              fmt::format(
+                  "pipeline {}: device {} is in stages {} and {}, which share some devices; stages of a pipeline "
+                  "that share a device share all devices, shares and tensor_parallel",
+                  p, device, first.at(device), s));
+          break;
+        }
+      }
+    }
+  }
+
   void check_devices() {
     std::vector<int> used;
     for (const Pipeline& pipeline : plan_.pipelines) {
@@ -164,7 +187,9 @@ class Validation {
     }
     std::sort(used.begin(), used.end());
     const auto twice = std::adjacent_find(used.begin(), used.end());
-    if (twice != used.end() && !limits_.judged_only) {
+    if (limits_.several_stages) {
+      check_sharing();
+    } else if (twice != used.end() && !limits_.judged_only) {
       add(Fault::device_repeated, fmt::format("device {} is in two places; a device holds one stage", *twice));
     }
     used.erase(std::unique(used.begin(), used.end()), used.end());

@@ -28,7 +28,8 @@ struct Case {
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
   for (const auto& entry : schedules::registry()) {
-    if ((entry.capabilities & schedules::kSynchronous) != 0) names.push_back(entry.name);
+    const bool one_stage = entry.placement == schedules::Placement::one_stage;
+    if (one_stage && (entry.capabilities & schedules::kSynchronous) != 0) names.push_back(entry.name);
   }
   return names;
 }

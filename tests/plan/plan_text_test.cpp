@@ -74,6 +74,14 @@ TEST(PlanText, RoundTripIsExact) {
   EXPECT_EQ(to_yaml(read(text, graph), graph), text);
 }
 
+TEST(PlanText, OptionsOfTheScheduleStandBesideItsName) {
+  const Graph graph = chain(10);
+  Plan plan = example(graph);
+  plan.schedule = "hippie";
+  plan.schedule_options = {{"base", "1f1b"}};
+  EXPECT_EQ(read(to_yaml(plan, graph), graph), plan) << to_yaml(plan, graph);
+}
+
 TEST(PlanText, SharesAndRecomputeMayBeLeftOut) {
   const Graph graph = chain(4);
   const Plan plan = read(

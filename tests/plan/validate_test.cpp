@@ -136,5 +136,23 @@ TEST(RequireValid, ListsAllViolations) {
   }
 }
 
+TEST(Validate, StagesMayShareAllOfTheirDevicesWhereTheScheduleSaysSo) {
+  const Graph graph = chain(4);
+  Plan plan;
+  plan.graph_digest = graph.digest();
+  Pipeline& pipeline = plan.pipelines.emplace_back();
+  for (int s = 0; s < 4; ++s) {
+    Stage& stage = pipeline.stages.emplace_back();
+    stage.ops = {s};
+    stage.devices = {s % 2};
+    stage.shares = {1.0};
+  }
+  EXPECT_EQ(validate(plan, graph).front().fault, Fault::device_repeated);
+  EXPECT_THAT(validate(plan, graph, {.devices = 2, .several_stages = true}), testing::IsEmpty());
+  pipeline.stages[2].devices = {0, 2};
+  pipeline.stages[2].shares = {0.5, 0.5};
+  EXPECT_EQ(validate(plan, graph, {.several_stages = true}).front().fault, Fault::device_repeated);
+}
+
 }  // namespace
 }  // namespace millrace::plan
