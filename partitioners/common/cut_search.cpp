@@ -54,7 +54,7 @@ CutSearch::CutSearch(const plan::Problem& problem, double thinning, Deadline dea
   for (const double time : alone) speeds_.push_back(time > 0 ? least / time : 1.0);
 }
 
-PipelineModel CutSearch::model(Cutting& cutting, const DeviceDeal& deal, MemoryRules rules) {
+PipelineModel CutSearch::model(Cutting& cutting, const DeviceDeal& deal, CutRules rules) {
   return PipelineModel(*problem_, cutting.segments, deal, op_times_, cutting.sums, speeds_, rules);
 }
 
@@ -77,7 +77,7 @@ std::size_t CutSearch::coarse_places(const Sequence& sequence, const DeviceDeal&
   return std::min(std::max(least, 8 * stages), most_places(sequence));
 }
 
-std::optional<OrderCut> CutSearch::label(Cutting& cutting, const DeviceDeal& deal, MemoryRules rules, Score bound,
+std::optional<OrderCut> CutSearch::label(Cutting& cutting, const DeviceDeal& deal, CutRules rules, Score bound,
                                          double slack, std::size_t width) {
   PipelineModel on = model(cutting, deal, rules);
   constexpr std::int64_t kStepsForEach = 8;
@@ -92,7 +92,7 @@ std::optional<OrderCut> CutSearch::label(Cutting& cutting, const DeviceDeal& dea
   return in_positions(*cut, cutting.segments.points(), score(problem_->objective, cut->figures, on), dp.complete());
 }
 
-std::optional<OrderCut> CutSearch::estimate(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, bool rough) {
+std::optional<OrderCut> CutSearch::estimate(Sequence& sequence, const DeviceDeal& deal, CutRules rules, bool rough) {
   if (small(sequence, deal)) {
     const auto exact = label(sequence.cheapest(sequence.places().count()), deal, rules, Score{}, 0, 0);
     if (exact && exact->exact) return exact;
@@ -112,7 +112,7 @@ std::optional<OrderCut> CutSearch::estimate(Sequence& sequence, const DeviceDeal
   }
 }
 
-OrderCut CutSearch::refine(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known) {
+OrderCut CutSearch::refine(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut known) {
   known = improved(sequence, deal, rules, std::move(known));
   // Among few of the places there is no tie to speak of, and fuller devices would count against memory efficiency.
   const bool all_places = known.points.size() > sequence.places().count();
@@ -125,7 +125,7 @@ OrderCut CutSearch::refine(Sequence& sequence, const DeviceDeal& deal, MemoryRul
   return in_positions(std::move(cut), known.points, value, known.exact);
 }
 
-OrderCut CutSearch::improved(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known) {
+OrderCut CutSearch::improved(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut known) {
   if (known.exact || late(deadline_)) return known;
   finer(sequence, deal, rules, known);
   // Prices do not reach every number of devices: where these are few, each has a state of its own.
@@ -141,7 +141,7 @@ OrderCut CutSearch::improved(Sequence& sequence, const DeviceDeal& deal, MemoryR
 
 // Looks around what is known among the places where it was found, and divides the places near the ends of its stages
 // again and again.
-void CutSearch::finer(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut& known) {
+void CutSearch::finer(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut& known) {
   constexpr int kRounds = 5;
   constexpr double kStep = 0.03;
   const std::size_t most = std::min(std::max<std::size_t>(16 * known.cut.stages.size(), 512), most_places(sequence));

@@ -29,21 +29,21 @@ class CutSearch {
 
   /// A good cut, soon; exact for small problems. `rough`: good enough to compare orders and numbers of pipelines. None:
   /// nothing fits, or the deadline passed.
-  std::optional<OrderCut> estimate(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, bool rough = false);
+  std::optional<OrderCut> estimate(Sequence& sequence, const DeviceDeal& deal, CutRules rules, bool rough = false);
 
   /// A better one where there is, or one as good of more even stages (the tie-break of plan::better()); `known` was
   /// found for the same sequence, deal and rules.
-  OrderCut refine(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known);
+  OrderCut refine(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut known);
 
  private:
-  PipelineModel model(Cutting& cutting, const DeviceDeal& deal, MemoryRules rules);
+  PipelineModel model(Cutting& cutting, const DeviceDeal& deal, CutRules rules);
   bool small(const Sequence& sequence, const DeviceDeal& deal) const;
   std::size_t coarse_places(const Sequence& sequence, const DeviceDeal& deal, bool rough) const;
   std::size_t most_places(const Sequence& sequence) const;
-  std::optional<OrderCut> label(Cutting& cutting, const DeviceDeal& deal, MemoryRules rules, Score bound, double slack,
+  std::optional<OrderCut> label(Cutting& cutting, const DeviceDeal& deal, CutRules rules, Score bound, double slack,
                                 std::size_t width);
-  OrderCut improved(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut known);
-  void finer(Sequence& sequence, const DeviceDeal& deal, MemoryRules rules, OrderCut& known);
+  OrderCut improved(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut known);
+  void finer(Sequence& sequence, const DeviceDeal& deal, CutRules rules, OrderCut& known);
 
   const plan::Problem* problem_;
   double thinning_;

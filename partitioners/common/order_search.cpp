@@ -138,6 +138,7 @@ void OrderSearch::choose(const plan::Shape& shape, std::vector<Task>& tasks) {
     keep(efficiency ? efficient(task) : fitting(task));
   }
   if (!best && !late()) keep(smallest(tasks.front()));
+  if (best && !large()) overlapped(tasks, *best);
   if (best) {
     plans_.add(std::move(*best));
   } else {
@@ -146,7 +147,28 @@ void OrderSearch::choose(const plan::Shape& shape, std::vector<Task>& tasks) {
   }
 }
 
-std::optional<OrderCut> OrderSearch::cut(const Task& task, const MemoryRules& rules) {
+// Closed forms add transfers to the time of a stage. Where they overlap with computation instead, a cut that leaves
+// them out is better: it is offered beside the best, for a judge that simulates.
+void OrderSearch::overlapped(const std::vector<Task>& tasks, const plan::Candidate& best) {
+  const plan::Objective objective = problem_->objective;
+  if (objective != plan::Objective::throughput && objective != plan::Objective::bottleneck) return;
+  CutRules rules;
+  rules.hidden_transfers = true;
+  const Task* fastest = nullptr;
+  std::optional<OrderCut> found;
+  for (const Task& task : tasks) {
+    auto other = late() ? std::nullopt : search_.estimate(*task.sequence, *task.deal, rules);
+    if (!other || (found && other->score >= found->score)) continue;
+    found = std::move(other);
+    fastest = &task;
+  }
+  if (!found) return;
+  plan::Candidate candidate =
+      judged(*fastest, search_.refine(*fastest->sequence, *fastest->deal, rules, std::move(*found)));
+  if (candidate.report.feasible && candidate.plan != best.plan) plans_.add(std::move(candidate));
+}
+
+std::optional<OrderCut> OrderSearch::cut(const Task& task, const CutRules& rules) {
   auto found = search_.estimate(*task.sequence, *task.deal, rules);
   if (found) found = search_.refine(*task.sequence, *task.deal, rules, std::move(*found));
   return found;
@@ -155,7 +177,7 @@ std::optional<OrderCut> OrderSearch::cut(const Task& task, const MemoryRules& ru
 // What passes through a stage is estimated: where the evaluator finds a plan too large, more room is left free.
 std::optional<plan::Candidate> OrderSearch::fitting(Task& task) {
   constexpr int kTries = 4;
-  MemoryRules rules;
+  CutRules rules;
   std::optional<OrderCut> found = search_.refine(*task.sequence, *task.deal, rules, std::move(*task.cut));
   for (int attempt = 0; found && attempt < kTries; ++attempt) {
     plan::Candidate candidate = judged(task, *found);
@@ -173,7 +195,7 @@ std::optional<plan::Candidate> OrderSearch::fitting(Task& task) {
 // largest at one of the memories that fastest plans have. Each cap is just below the last plan's memory, and at least a
 // part of the first's, so that all such plans are met where there are few and quantiles of them where there are many.
 std::optional<plan::Candidate> OrderSearch::efficient(Task& task) {
-  MemoryRules rules;
+  CutRules rules;
   std::optional<plan::Candidate> best;
   std::optional<OrderCut> found = search_.refine(*task.sequence, *task.deal, rules, std::move(*task.cut));
   double first = 0;
@@ -196,7 +218,7 @@ std::optional<plan::Candidate> OrderSearch::efficient(Task& task) {
 std::optional<plan::Candidate> OrderSearch::smallest(Task& task) {
   if (!limited_) return std::nullopt;
   constexpr double kClose = 1.02;
-  MemoryRules rules;
+  CutRules rules;
   rules.limited = false;
   std::optional<plan::Candidate> best;
   double low = 0, high = INFINITY;  // caps: of which nothing fits, of which something does

@@ -46,7 +46,8 @@ class OrderSearch {
   std::vector<plan::Shape> shapes();
   void estimate(std::vector<Task>& tasks);
   void choose(const plan::Shape& shape, std::vector<Task>& tasks);
-  std::optional<OrderCut> cut(const Task& task, const MemoryRules& rules);
+  void overlapped(const std::vector<Task>& tasks, const plan::Candidate& best);
+  std::optional<OrderCut> cut(const Task& task, const CutRules& rules);
   std::optional<plan::Candidate> fitting(Task& task);
   std::optional<plan::Candidate> efficient(Task& task);
   std::optional<plan::Candidate> smallest(Task& task);

@@ -14,7 +14,7 @@ constexpr std::int64_t kAnyNumber = std::int64_t{1} << 40;
 }  // namespace
 
 PipelineModel::PipelineModel(const plan::Problem& problem, const Segments& segments, const DeviceDeal& deal,
-                             OpTimes& times, TimeSums& sums, std::span<const double> speeds, MemoryRules rules)
+                             OpTimes& times, TimeSums& sums, std::span<const double> speeds, CutRules rules)
     : problem_(&problem),
       segments_(&segments),
       deal_(&deal),

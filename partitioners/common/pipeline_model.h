@@ -25,11 +25,12 @@ struct StageCost {
   double total() const { return forward + backward; }
 };
 
-/// How the devices' memory limits what fits.
-struct MemoryRules {
+/// How the devices' memory limits what fits, and whether transfers take time of a stage.
+struct CutRules {
   bool limited = true;                                   ///< by each device's own limit
   double cap = std::numeric_limits<double>::infinity();  ///< bytes of any device
   double margin = 0;                                     ///< bytes that every device keeps free
+  bool hidden_transfers = false;                         ///< they overlap with computation, and take none
 };
 
 /// All pipelines are cut alike: where their devices differ, the slowest counts. Replicas share rows by speed.
@@ -38,7 +39,7 @@ class PipelineModel {
  public:
   /// All that is given must outlive the model.
   PipelineModel(const plan::Problem& problem, const Segments& segments, const DeviceDeal& deal, OpTimes& times,
-                TimeSums& sums, std::span<const double> speeds, MemoryRules rules);
+                TimeSums& sums, std::span<const double> speeds, CutRules rules);
 
   const plan::Problem& problem() const { return *problem_; }
   const DeviceDeal& deal() const { return *deal_; }
@@ -128,6 +129,7 @@ class PipelineModel {
   static constexpr double kReductionUnit = 1024;
 
   double receive(const Group& on, std::size_t begin, std::size_t end) const {
+    if (rules_.hidden_transfers) return 0;
     const auto& received = segments_->received(begin, end);
     return received[1] * on.latency + received[0] * on.most_rows * on.seconds_per_byte;
   }
@@ -145,7 +147,7 @@ class PipelineModel {
   OpTimes* times_;
   TimeSums* sums_;
   std::span<const double> speeds_;
-  MemoryRules rules_;
+  CutRules rules_;
   const plan::ScheduleTraits* traits_;
   std::size_t items_;
   int devices_;
