@@ -58,9 +58,14 @@ void check_counts(const Session& session, const Arguments& arguments) {
   const int pipelines = plan.pipelines.value_or(1);
   const int stages =
       plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
-  if (pipelines * stages > ranks || ranks % pipelines != 0) {
+  const bool uneven = plan.explicit_stages.empty() &&
+                      std::any_of(plan.partitioners.begin(), plan.partitioners.end(), [](const Choice& choice) {
+                        return (partitioners::by_name(choice.name).capabilities & partitioners::kUnevenPipelines) != 0;
+                      });
+  if (pipelines * stages > ranks || (ranks % pipelines != 0 && !uneven)) {
     throw InvalidInput(fmt::format(
-        "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines; the job has {}{}",
+        "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines (partitioner device_aware also makes "
+        "uneven ones); the job has {}{}",
         cited(session.experiment, "plan.pipelines", "plan.stages"), pipelines, stages,
         counted(pipelines * stages, "rank"), ranks,
         world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * stages) : ""));

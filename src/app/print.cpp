@@ -12,6 +12,7 @@
 
 #include "app/session.h"
 #include "base/errors.h"
+#include "plan/published.h"
 #include "planner/explain.h"
 
 namespace millrace::app {
@@ -75,7 +76,7 @@ void print_inputs(const Session& session) {
 void print_explanation(const Session& session, const plan::PlanReport& report) {
   print(table_text(planner::stages_table(report, session.graph)) + "\n");
   print(table_text(planner::stage_details(report, session.cluster)) + "\n");
-  print(table_text(planner::memory_table(report)) + "\n");
+  if (!plan::is_published(report)) print(table_text(planner::memory_table(report)) + "\n");
   print(planner::bottleneck_line(report) + "\n");
   for (const std::string& line : planner::arithmetic(report)) print(line + "\n");
   print(planner::bound_line(report) + "\n\n");

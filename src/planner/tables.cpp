@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "plan/op_patterns.h"
+#include "plan/published.h"
 
 namespace millrace::planner {
 namespace {
@@ -67,20 +68,30 @@ std::vector<int> nodes_of(const std::vector<int>& devices, const cluster::Cluste
   return nodes;
 }
 
+// With the unit of the objective.
+std::string value(const plan::PlanReport& report) {
+  if (!report.objective_value) return "-";
+  if (report.objective_unit == "s") return seconds(*report.objective_value);
+  if (report.objective_unit == "bytes") return bytes(static_cast<std::int64_t>(*report.objective_value));
+  return fmt::format("{:.5g} {}", *report.objective_value, report.objective_unit);
+}
+
 }  // namespace
 
 Table plans_table(const std::vector<plan::Candidate>& plans) {
-  Table table{{"partitioner", "schedule", "pipelines", "devices per stage", "micro-batches", "iteration", "samples/s",
-               "bubble", "peak memory", "sent", "gap"},
+  Table table{{"partitioner", "schedule", "pipelines", "devices per stage", "micro-batches", "value", "iteration",
+               "samples/s", "bubble", "peak memory", "sent", "gap"},
               {}};
   for (const plan::Candidate& candidate : plans) {
     const plan::PlanReport& report = candidate.report;
+    const bool published = plan::is_published(report);
     table.rows.push_back({report.partitioner, report.schedule, fmt::format("{}", report.pipelines),
-                          stages_of(candidate), fmt::format("{}", report.micro_batches),
-                          seconds(report.iteration_time_s), fmt::format("{:.1f}", report.throughput_samples_per_s),
-                          percent(report.bubble_fraction), bytes(report.peak_memory_bytes),
-                          bytes(report.bytes_injected),
-                          report.optimality_gap ? percent(*report.optimality_gap) : "-"});
+                          stages_of(candidate), fmt::format("{}", report.micro_batches), value(report),
+                          published ? "-" : seconds(report.iteration_time_s),
+                          published ? "-" : fmt::format("{:.1f}", report.throughput_samples_per_s),
+                          published ? "-" : percent(report.bubble_fraction),
+                          published && report.peak_memory_bytes == 0 ? "-" : bytes(report.peak_memory_bytes),
+                          bytes(report.bytes_injected), report.optimality_gap ? percent(*report.optimality_gap) : "-"});
   }
   return table;
 }
@@ -92,9 +103,9 @@ Table stages_table(const plan::PlanReport& report, const Graph& graph) {
   for (const plan::StageReport& stage : report.stages) {
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           operators(graph, stage.ops), numbers(stage.devices), shares(stage.shares),
-                          seconds(stage.forward_s),
-                          seconds(stage.backward_s), seconds(2 * stage.transfer_s), seconds(stage.reduction_s),
-                          bytes(stage.parameter_bytes), bytes(stage.memory_bytes)});
+                          seconds(stage.forward_s), seconds(stage.backward_s), seconds(2 * stage.transfer_s),
+                          seconds(stage.reduction_s), bytes(stage.parameter_bytes),
+                          plan::is_published(report) ? "-" : bytes(stage.memory_bytes)});
   }
   return table;
 }
@@ -107,11 +118,11 @@ Table stage_details(const plan::PlanReport& report, const cluster::Cluster& clus
     const double m = static_cast<double>(report.micro_batches);
     const double busy = m * (stage.forward_s + stage.backward_s);
     const double idle = report.iteration_time_s > 0 ? std::max(0.0, 1 - busy / report.iteration_time_s) : 0.0;
-    table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
-                          fmt::format("{}", stage.ops.size()), numbers(stage.devices),
-                          numbers(nodes_of(stage.devices, cluster)), fmt::format("{}", stage.live_micro_batches),
-                          seconds(busy), percent(idle), seconds(2 * m * stage.transfer_s), bytes(stage.send_bytes),
-                          bytes(stage.activation_bytes), seconds(stage.reduction_s)});
+    table.rows.push_back(
+        {fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index), fmt::format("{}", stage.ops.size()),
+         numbers(stage.devices), numbers(nodes_of(stage.devices, cluster)), fmt::format("{}", stage.live_micro_batches),
+         seconds(busy), percent(idle), seconds(2 * m * stage.transfer_s), bytes(stage.send_bytes),
+         plan::is_published(report) ? "-" : bytes(stage.activation_bytes), seconds(stage.reduction_s)});
   }
   return table;
 }

@@ -145,7 +145,7 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   model.accelerators = 2;
   builder.carry({"dnn-partitioning", model});
   Case c(builder.build(), {1, 1}, {1, 2}, 64);
-  Request r = request(c, {"time_equal"});
+  Request r = request(c, {"dp", "time_equal"});
   r.problem.objective = plan::Objective::max_load;
   r.problem.pipelines = 1;
   r.schedules = {"gpipe", "1f1b"};
@@ -154,6 +154,8 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   ASSERT_EQ(ranking.plans.size(), 1U);  // two devices, one stage each; replicas are against the rules
   EXPECT_EQ(ranking.plans[0].plan.schedule, "gpipe");
   EXPECT_EQ(ranking.plans[0].report.objective_value, 2);
+  ASSERT_EQ(ranking.refusals.size(), 1U);
+  EXPECT_EQ(ranking.refusals[0].detail, "objective max_load: dp, exact and interleaved search by its formula");
 }
 
 std::vector<double> time_limits;  // of the calls of the partitioner below
