@@ -22,11 +22,25 @@ std::int64_t all_live(std::int64_t micro_batches, std::int64_t) { return micro_b
 std::int64_t live_of_depth(std::int64_t micro_batches, std::int64_t from_end) {
   return std::min(micro_batches, from_end);
 }
+std::int64_t all_but_last_live(std::int64_t micro_batches, std::int64_t from_end) {
+  return from_end == 1 ? 1 : micro_batches;
+}
 
 // References to rows stay good when rows are added.
 std::deque<ScheduleTraits>& table() {
+  // Split backwards and chunks only shorten what 1F1B takes; what they keep depends on the number of all stages, which
+  // is not known where this is asked: m is safe. Simulation judges both.
   static std::deque<ScheduleTraits> rows{{"gpipe", gpipe_time, all_live, true},
-                                         {"1f1b", one_f_one_b_time, live_of_depth, false}};
+                                         {"1f1b", one_f_one_b_time, live_of_depth, false},
+                                         {"hippie", gpipe_time, all_but_last_live, true},
+                                         {"interleaved", one_f_one_b_time, all_live, false},
+                                         {"zb-h1", one_f_one_b_time, all_live, false},
+                                         {"zb-h2", one_f_one_b_time, all_live, false},
+                                         {"zb-v", one_f_one_b_time, all_live, false},
+                                         {"chimera", one_f_one_b_time, live_of_depth, false},
+                                         {"pipedream", one_f_one_b_time, live_of_depth, false},
+                                         {"pipedream-2bw", one_f_one_b_time, live_of_depth, false},
+                                         {"zb-greedy", one_f_one_b_time, all_live, false}};
   return rows;
 }
 
