@@ -8,7 +8,9 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/errors.h"
 #include "plan/bounds.h"
@@ -133,7 +135,7 @@ class Ranker {
     plans.push_back(std::move(deeper));
   }
 
-  void take(const sim::Simulation& run, plan::Candidate& candidate) const {
+  void take(const sim::Simulation& run, plan::Candidate& candidate) {
     plan::PlanReport& report = candidate.report;
     report.iteration_time_s = run.iteration_time.value();
     report.makespan_s = run.makespan.value();
@@ -160,18 +162,26 @@ class Ranker {
     if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
   }
 
-  // A bound that is proven for closed forms may lie on the wrong side of simulated time: then it is none.
-  void judged_value(plan::PlanReport& report, double value) const {
+  // What is proven of closed forms need not hold in simulated time: the bound is one that holds for any judge.
+  void judged_value(plan::PlanReport& report, double value) {
     report.objective_value = value;
-    if (!report.bound) return;
-    report.optimality_gap = plan::optimality_gap(problem_.objective, value, *report.bound);
-    if (report.optimality_gap && *report.optimality_gap >= -1e-9) {
-      report.optimality_gap = std::max(0.0, *report.optimality_gap);
-      return;
-    }
     report.bound.reset();
     report.bound_source.clear();
     report.optimality_gap.reset();
+    const auto [known, is_new] = bounds_.try_emplace({report.schedule, report.micro_batches});
+    if (is_new) {
+      plan::Problem problem = problem_;
+      problem.schedule = report.schedule;
+      problem.micro_batches = report.micro_batches;
+      known->second = plan::proven_bound(problem, plan::Judge::measured);
+    }
+    if (!known->second) return;
+    const double bound = plan::bound_at(problem_.objective, value, known->second->value);
+    const auto gap = plan::optimality_gap(problem_.objective, value, bound);
+    if (!gap || *gap < 0) return;  // a plan of another class, such as devices with several stages
+    report.bound = bound;
+    report.bound_source = known->second->source;
+    report.optimality_gap = gap;
   }
 
   SimulatedCounts sort() {
@@ -190,6 +200,7 @@ class Ranker {
   sim::SimCosts costs_;
   std::chrono::steady_clock::time_point start_;
   std::vector<Score> scores_;
+  std::map<std::pair<std::string, std::int64_t>, std::optional<plan::Bound>> bounds_;  // by schedule and micro-batches
   double best_ = std::numeric_limits<double>::infinity();
   SimulatedCounts counts_;
 };
