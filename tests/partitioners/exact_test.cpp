@@ -12,6 +12,7 @@
 #include "plan/bounds.h"
 #include "plan/validate.h"
 #include "tests/partitioners/tiny_problems.h"
+#include "tests/plan/cost_case.h"
 #include "tests/plan/table_cost.h"
 
 namespace millrace::partitioners {
@@ -131,11 +132,7 @@ TEST(Exact, RefusalsNameTheirReason) {
 // What the certificate covers, in words; it is the bound where that is all plans.
 TEST(Exact, TheCertificateSaysWhatIsProven) {
   const auto report = [](const std::vector<double>& speeds, plan::Recompute recompute) {
-    std::vector<cluster::Device> devices(speeds.size());
-    for (std::size_t d = 0; d < speeds.size(); ++d) devices[d].speed = speeds[d];
-    TinyCase c(dag(5, 300, 1), TinyCase::machine(std::move(devices), static_cast<int>(speeds.size()), true), 1, 1);
-    c.problem.memory_limit.reset();
-    c.problem.stages.reset();
+    testing_support::CostCase c(dag(5, 300, 1), {.speeds = speeds}, 6, 2);
     c.problem.pipelines = 1;
     c.problem.recompute = recompute;
     return run(c.problem).best(c.problem.objective).report;
