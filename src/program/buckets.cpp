@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "graph/footprint.h"
 
 namespace millrace {
 namespace {
@@ -86,7 +87,7 @@ std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramSt
   std::map<std::vector<std::int32_t>, std::size_t> open;  // bucket that a set of stages fills at the moment
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Owned& owned = tensors[i];
-    const std::int64_t bytes = 4 * element_count(graph.tensor(owned.tensor).shape.dims) / owned.shards;
+    const std::int64_t bytes = tensor_bytes(graph.tensor(owned.tensor), 4).value() / owned.shards;
     auto place = open.find(owned.stages);
     if (place == open.end() || buckets[place->second].bytes + bytes > bucket_size.value()) {
       place = open.insert_or_assign(owned.stages, buckets.size()).first;

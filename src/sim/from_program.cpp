@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "graph/footprint.h"
 #include "sim/pieces.h"
 
 namespace millrace::sim {
@@ -115,10 +116,10 @@ class Translator {
   }
 
   Bytes bytes_of(const Bucket& bucket) const {
-    std::int64_t elements = 0;
-    for (const TensorId tensor : bucket.tensors) elements += element_count(graph_.tensor(tensor).shape.dims);
+    Bytes bytes;
+    for (const TensorId tensor : bucket.tensors) bytes += tensor_bytes(graph_.tensor(tensor), costs_.bytes_per_element);
     const int parts = bucket.stages.empty() ? 1 : program_.stages[at(bucket.stages.front())].tensor_parallel;
-    return Bytes(elements * costs_.bytes_per_element / parts);
+    return Bytes(bytes.value() / parts);
   }
 
   // Writes the steps of one rank.
@@ -173,9 +174,8 @@ class Translator {
     void send(const Instruction& instruction, std::int32_t iteration, std::int32_t label) {
       const Transfer& transfer = all_.program_.transfers[at(instruction.transfer)];
       const Place& place = all_.place(instruction, iteration);
-      const std::int64_t elements =
-          all_.graph_.tensor(transfer.tensor).shape.elements_per_sample() * transfer.rows.size();
-      const Bytes bytes(elements * all_.costs_.bytes_per_element);
+      const Bytes bytes = transfer.rows.size() *
+                          tensor_bytes(all_.graph_.tensor(transfer.tensor), all_.costs_.bytes_per_element);
       const Seconds alone = all_.costs_.transfer(bytes, transfer.sender, transfer.receiver);
       const Seconds latency = all_.costs_.transfer(0_B, transfer.sender, transfer.receiver);
       steps_.push_back({.kind = StepKind::send,

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
+#include "graph/graph_builder.h"
 #include "program/lowering.h"
 #include "program/stage_dag.h"
 #include "schedules/registry.h"
@@ -37,6 +38,28 @@ TEST(Simulate, TimelineHasEveryInstructionInOrder) {
   EXPECT_THAT(run.busy, ElementsAre(3_s, 3_s));
   EXPECT_THAT(run.idle, ElementsAre(3_s, 3_s));
   EXPECT_DOUBLE_EQ(run.bubble_fraction, 0.5);
+}
+
+TEST(Simulate, BytesThatCostOperatorsGiveAreTakenAsTheyAre) {
+  GraphBuilder builder("bytes");
+  const OpFigures figures{.forward_s = 1, .parameter_bytes = 1000, .output_bytes = 10};
+  builder.add_cost("b", {builder.add_cost("a", {}, figures)}, figures);
+  const Graph graph = builder.build();
+  SimCosts costs = zero_costs();
+  std::vector<std::int64_t> moved, reduced;
+  costs.transfer = [&](Bytes bytes, int, int) {
+    if (bytes > 0_B) moved.push_back(bytes.value());
+    return Seconds(0);
+  };
+  costs.collective = [&](InstructionKind kind, Bytes bytes, std::span<const int>) {
+    if (kind == InstructionKind::reduce_gradients) reduced.push_back(bytes.value());
+    return Seconds(0);
+  };
+  simulate(graph, test::make_program(graph, test::make_plan(graph, {{.replicas = {1, 1}}}), 3), costs);
+  EXPECT_THAT(moved, ElementsAre(30, 30));  // rows × bytes, and the gradient back
+  simulate(graph, test::make_program(graph, test::make_plan(graph, {{.replicas = {1}}, {.replicas = {1}}}), 2), costs);
+  EXPECT_THAT(reduced, testing::Each(2000));
+  EXPECT_FALSE(reduced.empty());
 }
 
 TEST(Simulate, CostsSeeRowsRanksAndBytes) {
