@@ -30,22 +30,27 @@ struct NamedOrder {
   Order order;
 };
 
-// Those that `dp` cuts.
+// Those that `dp` cuts, and the graph's own.
 std::vector<NamedOrder> all_orders(const plan::Problem& problem) {
   constexpr double kPartOfAStage = 0.5;  // METHODS 6: τ
   const OpEdges edges = successors(*problem.graph);
   std::vector<NamedOrder> orders;
   for (Order& order : topological_orders(*problem.graph, edges)) orders.push_back({"topological", std::move(order)});
+  const auto add = [&](std::string name, Order order) {
+    const bool known =
+        std::any_of(orders.begin(), orders.end(), [&](const NamedOrder& other) { return other.order == order; });
+    if (!known) orders.push_back({std::move(name), std::move(order)});
+  };
+  Order canonical(static_cast<std::size_t>(problem.graph->size()));
+  std::iota(canonical.begin(), canonical.end(), 0);
+  add("topological", std::move(canonical));
   std::vector<double> times;
   for (OpId op = 0; op < problem.graph->size(); ++op) {
     times.push_back(problem.cost->op_time(op, problem.micro_batch_rows(1), 0).total().value());
   }
   const double total = std::accumulate(times.begin(), times.end(), 0.0);
   const int stages = problem.stages.value_or(problem.cluster->size());
-  Order clustered = cluster_order(*problem.graph, edges, times, kPartOfAStage * total / stages).order;
-  const bool known =
-      std::any_of(orders.begin(), orders.end(), [&](const NamedOrder& other) { return other.order == clustered; });
-  if (!known) orders.push_back({"cluster", std::move(clustered)});
+  add("cluster", cluster_order(*problem.graph, edges, times, kPartOfAStage * total / stages).order);
   return orders;
 }
 

@@ -2,6 +2,7 @@
 #include "partitioners/common/first_plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 namespace millrace::partitioners {
 namespace {
 
+// The first that fits, or the best of those that there is a moment to look at.
 std::optional<plan::Candidate> equal_cut_plan(const plan::Problem& problem, plan::Evaluator& evaluate,
                                               const std::vector<plan::Shape>& shapes) {
   const Order order = topological_order(*problem.graph, TieBreak::depth_first);
@@ -22,15 +24,20 @@ std::optional<plan::Candidate> equal_cut_plan(const plan::Problem& problem, plan
   for (const OpId op : order) {
     times.push_back(problem.cost->op_time(op, problem.micro_batch_rows(1), 0).total().value());
   }
+  constexpr std::chrono::milliseconds kToCompare{50};
+  const auto enough = std::chrono::steady_clock::now() + kToCompare;
+  std::optional<plan::Candidate> best;
   for (const plan::Shape& shape : shapes) {
+    if (best && std::chrono::steady_clock::now() > enough) break;
     const std::vector<int> replicas = plan::even_replicas(shape.devices, shape.stages);
     const auto cuts = stage_cuts(order, equal_cuts(times, shape.stages), replicas);
     plan::Candidate candidate =
         plan::fitted(problem, evaluate, plan::assign(problem, shape.pipelines, cuts, plan::Shares::by_speed));
     candidate.report.order = "topological";
-    if (candidate.report.feasible) return candidate;
+    if (!candidate.report.feasible) continue;
+    if (!best || plan::better(problem.objective, candidate, *best)) best = std::move(candidate);
   }
-  return std::nullopt;
+  return best;
 }
 
 }  // namespace

@@ -147,6 +147,8 @@ std::optional<CapacityCut> CapacityCutter::solve(const std::vector<Team>& teams,
     const std::vector<std::int64_t> parts = largest_remainder(rows, team.shares);
     std::vector<const std::vector<double>*> profiles;
     for (std::size_t r = 0; r < parts.size(); ++r) profiles.push_back(&times_before(team.devices[r], parts[r]));
+    std::sort(profiles.begin(), profiles.end());  // equal devices with equal parts have one
+    profiles.erase(std::unique(profiles.begin(), profiles.end()), profiles.end());
     const std::int64_t most = *std::max_element(parts.begin(), parts.end());
     next.assign(at.size(), kNever);
     from.emplace_back(at.size(), -1);

@@ -71,6 +71,7 @@ std::pair<int, double> slowest_pipeline(const plan::PlanReport& report) {
 }
 
 std::string iteration_form(const plan::PlanReport& report) {
+  if (plan::is_published(report)) return "";
   const auto [pipeline, end] = slowest_pipeline(report);
   if (!equal(end + report.exposed_reduction_s, report.iteration_time_s)) return "";
   std::string text = "iteration: " + pipeline_form(report, stage_seconds(report, pipeline));

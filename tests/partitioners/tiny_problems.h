@@ -36,7 +36,7 @@ inline Graph dag(int size, std::uint64_t edges, std::uint64_t seed) {
     int pair = 0;
     for (int i = 0; i < size; ++i) {
       for (int j = i + 1; j < size; ++j, ++pair) {
-        if (j == op && (edges >> pair & 1) != 0) inputs.push_back(outputs[static_cast<std::size_t>(i)]);
+        if (j == op && pair < 64 && (edges >> pair & 1) != 0) inputs.push_back(outputs[static_cast<std::size_t>(i)]);
       }
     }
     OpFigures figures;

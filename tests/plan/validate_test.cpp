@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"unknown", [](Plan& p) { at(p, 2).ops = {4, 5, 6}; }, Fault::unknown_operator, "6"},
         Broken{"convex", [](Plan& p) { at(p, 0).ops = {0, 2}; at(p, 1).ops = {1, 3}; }, Fault::not_convex, "n1 → n2"},
         Broken{"order", [](Plan& p) { std::swap(at(p, 0).ops, at(p, 1).ops); }, Fault::stage_order, "n1 → n2"},
-        Broken{"devices", [](Plan& p) { at(p, 2).devices = {5}; }, Fault::device_count, "4 ranks"},
+        Broken{"devices", [](Plan& p) { at(p, 2).devices = {5}; }, Fault::device_count, "devices 0 to 3"},
         Broken{"reused", [](Plan& p) { at(p, 2).devices = {3, 3}; at(p, 2).shares = {0.5, 0.5}; },
                Fault::device_repeated, "device 3"},
         Broken{"sum", [](Plan& p) { at(p, 1).shares = {0.5, 0.4}; }, Fault::shares, "stage 1"},
