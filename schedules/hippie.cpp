@@ -1,8 +1,8 @@
 // The last stage alternates while those before it run as gpipe: its activations live for one micro-batch only.
 #include "schedules/hippie.h"
 
+#include "schedules/common/alternate.h"
 #include "schedules/common/plan_rules.h"
-#include "schedules/one_f_one_b.h"
 
 namespace millrace::schedules {
 
@@ -11,8 +11,8 @@ config::Options hippie_options() {
       {"base", "which order the stages before the last follow", config::OneOf{{"last_stage", "1f1b"}}, "last_stage"}};
 }
 
-ComputeOrder hippie(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options) {
-  if (options.text("base") == "1f1b") return one_f_one_b(plan, dag, costs, {});
+ComputeOrder hippie(const Plan& plan, const StageDag& dag, const StageCosts&, const config::Values& options) {
+  if (options.text("base") == "1f1b") return alternate(plan, dag, "hippie");
   require_one_stage_a_device(plan, "hippie");
   require_no_warmup(plan, "hippie with base last_stage");
   ComputeOrder order(plan);

@@ -1,25 +1,12 @@
-// 1F1B: warm-up forwards, then alternate, then drain. METHODS 2.
+// 1F1B is the common alternating order. METHODS 2.
 #include "schedules/one_f_one_b.h"
 
-#include "schedules/common/plan_rules.h"
+#include "schedules/common/alternate.h"
 
 namespace millrace::schedules {
 
 ComputeOrder one_f_one_b(const Plan& plan, const StageDag& dag, const StageCosts&, const config::Values&) {
-  require_one_stage_a_device(plan, "1f1b");
-  ComputeOrder order(plan);
-  for (int p = 0; p < static_cast<int>(plan.pipelines.size()); ++p) {
-    const std::int64_t m = plan.pipelines[static_cast<std::size_t>(p)].micro_batches;
-    // A warm-up of m − 1 is already the order of gpipe.
-    const std::vector<std::int64_t> warmup = warmups(plan, p, dag, "1f1b", m - 1);
-    for (std::size_t s = 0; s < warmup.size(); ++s) {
-      ComputeOrder::Lane lane = order.lane({p, static_cast<int>(s)});
-      for (std::int64_t k = 0; k < warmup[s]; ++k) lane.forward(k);
-      for (std::int64_t k = warmup[s]; k < m; ++k) lane.forward(k).backward(k - warmup[s]);
-      for (std::int64_t k = m - warmup[s]; k < m; ++k) lane.backward(k);
-    }
-  }
-  return order;
+  return alternate(plan, dag, "1f1b");
 }
 
 }  // namespace millrace::schedules
