@@ -1,7 +1,7 @@
 // The last stage alternates while those before it run as gpipe: its activations live for one micro-batch only.
 #include "schedules/hippie.h"
 
-#include "schedules/common/alternating.h"
+#include "schedules/common/alternate.h"
 #include "schedules/common/plan_rules.h"
 
 namespace millrace::schedules {
@@ -12,7 +12,7 @@ config::Options hippie_options() {
 }
 
 ComputeOrder hippie(const Plan& plan, const StageDag& dag, const StageCosts&, const config::Values& options) {
-  if (options.text("base") == "1f1b") return alternating(plan, dag, "hippie with base 1f1b");
+  if (options.text("base") == "1f1b") return alternate(plan, dag, "hippie");
   require_one_stage_a_device(plan, "hippie");
   require_no_warmup(plan, "hippie with base last_stage");
   ComputeOrder order(plan);

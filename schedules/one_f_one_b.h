@@ -8,7 +8,7 @@
 
 namespace millrace::schedules {
 
-/// Warm-ups as common/plan_rules.h gives them, never more than m − 1.
+/// As common/alternate.h says.
 /// \throws InvalidInput  a device with two stages, or warm-ups that would deadlock.
 ComputeOrder one_f_one_b(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options);
 

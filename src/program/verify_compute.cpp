@@ -1,4 +1,5 @@
 // Every replica computes every micro-batch once, in a legal order, and its messages touch only what exists then.
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>

@@ -89,5 +89,31 @@ TEST(Verifier, RefusesIndicesOutOfRange) {
   EXPECT_THAT([&] { require_verified(graph, program); }, testing::Throws<Error>());
 }
 
+TEST(Verifier, HoldsActivationsAgainstTheLimitOfEachRank) {
+  // REPORTS M01: 100 MB a micro-batch on four stages under 1F1B are 400, 300, 200 and 100 MB.
+  const Graph graph = chain(3);
+  const Plan plan = make_plan(graph, {{.replicas = {1, 1, 1, 1}, .micro_batches = 8}});
+  const Program program = make_program(graph, plan, 8);
+  StageCosts costs;
+  costs.activations.assign(4, Bytes(100'000'000));
+  costs.limit = {Bytes(400'000'000), Bytes(300'000'000), Bytes(200'000'000), Bytes(100'000'000)};
+  EXPECT_THAT(verify_memory(graph, program, costs), IsEmpty());
+  costs.limit[0] = Bytes(350'000'000);
+  EXPECT_THAT(verify_memory(graph, program, costs),
+              says("rank 0: forward of stage 0 of pipeline 0, micro-batch 3 (instruction 6): the rank keeps 400000000 "
+                   "bytes of activations then; its limit is 350000000"));
+}
+
+TEST(Verifier, NamesBothSidesOfCrossedReductions) {
+  const Graph graph = chain(2);
+  Plan plan = make_plan(graph, {{.replicas = {2}, .micro_batches = 1}});
+  plan.bucket_size = 80_B;
+  Program program = make_program(graph, plan, 4);
+  std::swap(program.ranks[1].instructions[2], program.ranks[1].instructions[3]);
+  EXPECT_THAT(verify(graph, program),
+              says("rank 0: reduce_gradients of bucket 0 (linear1.weight and 1 more) over ranks 0, 1 "
+                   "(instruction 2) meets rank 1: reduce_gradients of bucket 1"));
+}
+
 }  // namespace
 }  // namespace millrace::test

@@ -1,16 +1,15 @@
-// Fills the lanes of each pipeline.
-#include "schedules/common/alternating.h"
+// Stage by stage: w forwards, m − w pairs, w backwards.
+#include "schedules/common/alternate.h"
 
 #include "schedules/common/plan_rules.h"
 
 namespace millrace::schedules {
 
-ComputeOrder alternating(const Plan& plan, const StageDag& dag, std::string_view schedule) {
+ComputeOrder alternate(const Plan& plan, const StageDag& dag, std::string_view schedule) {
   require_one_stage_a_device(plan, schedule);
   ComputeOrder order(plan);
   for (int p = 0; p < static_cast<int>(plan.pipelines.size()); ++p) {
     const std::int64_t m = plan.pipelines[static_cast<std::size_t>(p)].micro_batches;
-    // A warm-up of m − 1 is already the order of gpipe.
     const std::vector<std::int64_t> warmup = warmups(plan, p, dag, schedule, m - 1);
     for (std::size_t s = 0; s < warmup.size(); ++s) {
       ComputeOrder::Lane lane = order.lane({p, static_cast<int>(s)});
