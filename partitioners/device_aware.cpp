@@ -6,12 +6,17 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "partitioners/common/cluster_order.h"
+#include "partitioners/common/first_plan.h"
 #include "partitioners/common/groups.h"
 #include "partitioners/common/groups_cut.h"
+#include "partitioners/common/offered.h"
+#include "plan/fit.h"
 
 namespace millrace::partitioners {
 namespace {
@@ -19,6 +24,35 @@ namespace {
 constexpr int kMostGroupsTried = 16;  // beyond that, those that divide the devices
 
 using Clock = std::chrono::steady_clock;
+
+struct NamedOrder {
+  std::string name;
+  Order order;
+};
+
+// Those that `dp` cuts, and the graph's own.
+std::vector<NamedOrder> all_orders(const plan::Problem& problem) {
+  constexpr double kPartOfAStage = 0.5;  // METHODS 6: τ
+  const OpEdges edges = successors(*problem.graph);
+  std::vector<NamedOrder> orders;
+  for (Order& order : topological_orders(*problem.graph, edges)) orders.push_back({"topological", std::move(order)});
+  const auto add = [&](std::string name, Order order) {
+    const bool known =
+        std::any_of(orders.begin(), orders.end(), [&](const NamedOrder& other) { return other.order == order; });
+    if (!known) orders.push_back({std::move(name), std::move(order)});
+  };
+  Order canonical(static_cast<std::size_t>(problem.graph->size()));
+  std::iota(canonical.begin(), canonical.end(), 0);
+  add("topological", std::move(canonical));
+  std::vector<double> times;
+  for (OpId op = 0; op < problem.graph->size(); ++op) {
+    times.push_back(problem.cost->op_time(op, problem.micro_batch_rows(1), 0).total().value());
+  }
+  const double total = std::accumulate(times.begin(), times.end(), 0.0);
+  const int stages = problem.stages.value_or(problem.cluster->size());
+  add("cluster", cluster_order(*problem.graph, edges, times, kPartOfAStage * total / stages).order);
+  return orders;
+}
 
 class Search {
  public:
@@ -28,11 +62,18 @@ class Search {
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(options.duration("time_limit").value()))),
         speeds_(plan::device_speeds(problem)),
-        order_(topological_order(*problem.graph, TieBreak::depth_first)) {}
+        orders_(all_orders(problem)) {
+    for (OpId op = 0; op < problem.graph->size(); ++op) {
+      times_.push_back(problem.cost->op_time(op, problem.micro_batch_rows(1), 0).total().value());
+    }
+  }
 
   plan::PlanSet run() {
-    for (const int groups : group_counts()) {
-      if (allowed(groups)) solve(groups);
+    const std::vector<int> counts = group_counts();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (!allowed(counts[i])) continue;
+      const Clock::time_point now = Clock::now();
+      solve(counts[i], now + (deadline_ - now) / static_cast<int>(counts.size() - i));
     }
     return std::move(plans_);
   }
@@ -70,7 +111,7 @@ class Search {
     } else if (stages > problem_.graph->size()) {
       refuse(groups, plan::Refusal::more_stages_than_operators,
              fmt::format("{} stages of {} operators", stages, problem_.graph->size()));
-    } else if (late()) {
+    } else if (late() && plans_.feasible()) {
       refuse(groups, plan::Refusal::time_limit, "");
     } else {
       return true;
@@ -78,7 +119,16 @@ class Search {
     return false;
   }
 
-  void solve(int groups) {
+  // A way to cut: teams of each group, an order, and whether all operators are recomputed.
+  struct Way {
+    std::vector<Teams> teams;
+    const NamedOrder* order = nullptr;
+    bool recompute = false;
+    plan::Candidate first{};  // equal cuts
+  };
+
+  // Equal cuts of every order and number of stages first; the cutter then goes through them from the best on.
+  void solve(int groups, Clock::time_point end) {
     best_.reset();
     std::vector<std::vector<int>> dealt = deal_devices(speeds_, groups, problem_.stages.value_or(1));
     std::size_t most = 1;
@@ -93,16 +143,85 @@ class Search {
       stage_counts = {static_cast<int>(most)};
       for (int stages = 1; stages < static_cast<int>(most); stages *= 2) stage_counts.push_back(stages);
     }
-    for (const int stages : stage_counts) {
-      if (late() && best_) break;
-      std::vector<Teams> teams;
-      for (const std::vector<int>& group : dealt) teams.push_back(make_teams(group, stages));
-      consider(teams, 1);
-      if (problem_.micro_batches > 1) consider(teams, problem_.micro_batches);
+    std::vector<Way> ways;
+    const Clock::time_point half = Clock::now() + (end - Clock::now()) / 2;
+    for (const NamedOrder& order : orders_) {
+      for (const int stages : stage_counts) {
+        if (!ways.empty() && Clock::now() > half && (best_->report.feasible || late())) continue;
+        std::vector<Teams> teams;
+        for (const std::vector<int>& group : dealt) teams.push_back(make_teams(group, stages));
+        if (auto plan = equal_plan(teams, order.order)) {
+          plan::Candidate first = judged(std::move(*plan), order);
+          keep(first);
+          ways.push_back({std::move(teams), &order, problem_.recompute == plan::Recompute::all, std::move(first)});
+        }
+      }
     }
+    std::stable_sort(ways.begin(), ways.end(),
+                     [&](const Way& a, const Way& b) { return plan::better(problem_.objective, a.first, b.first); });
+    cut_ways(ways, end);
+    // Where nothing fits with its activations kept, cuts are looked for that fit without.
+    if (problem_.recompute == plan::Recompute::automatic && !(best_ && best_->report.feasible)) {
+      for (Way& way : ways) way.recompute = true;
+      cut_ways(ways, end);
+    }
+    const bool fits = best_ && best_->report.feasible;
+    if (late() && !fits) return refuse(groups, plan::Refusal::time_limit, "");
     if (!best_) return refuse(groups, plan::Refusal::memory_exceeded, "no cut fits, whatever the parts of the batch");
-    if (late()) best_->report.stopped_by = "time";
+    if (Clock::now() > end) best_->report.stopped_by = "time";
     plans_.add(std::move(*best_));
+  }
+
+  void cut_ways(const std::vector<Way>& ways, Clock::time_point end) {
+    for (const Way& way : ways) {
+      for (const std::int64_t unit : {std::int64_t{1}, problem_.micro_batches}) {
+        if (Clock::now() > end && (late() || best_->report.feasible)) return;
+        consider(way, unit);
+        if (problem_.micro_batches == 1) break;
+      }
+    }
+  }
+
+  void keep(const plan::Candidate& candidate) {
+    if (!best_ || plan::better(problem_.objective, candidate, *best_)) best_ = candidate;
+  }
+
+  plan::Candidate judged(Plan plan, const NamedOrder& order) {
+    plan::Candidate candidate = plan::fitted(problem_, evaluate_, std::move(plan));
+    candidate.report.partitioner = "device_aware";
+    candidate.report.order = order.name;
+    return candidate;
+  }
+
+  // Equal times for equal speeds, whatever memory says; the batch dealt by speed.
+  std::optional<Plan> equal_plan(const std::vector<Teams>& teams, const Order& order) {
+    const std::vector<std::int64_t> caps(teams.size(), problem_.batch);
+    const auto rows = deal_rows(problem_.batch, speeds_of(teams), caps, problem_.micro_batches, 1);
+    if (!rows) return std::nullopt;
+    std::vector<double> times;
+    for (const OpId op : order) times.push_back(times_[static_cast<std::size_t>(op)]);
+    std::vector<CapacityCut> cuts;
+    for (const Teams& group : teams) {
+      std::vector<double> parts;
+      for (const Team& team : group) parts.push_back(speed_of(team));
+      cuts.push_back({proportional_cuts(times, parts), 0});
+    }
+    return assemble(teams, *rows, cuts, order);
+  }
+
+  double speed_of(const Team& team) const {
+    double speed = 0;
+    for (const int device : team.devices) speed += speeds_[static_cast<std::size_t>(device)];
+    return speed;
+  }
+
+  std::vector<double> speeds_of(const std::vector<Teams>& teams) const {
+    std::vector<double> speeds;
+    for (const Teams& group : teams) {
+      speeds.push_back(0);
+      for (const Team& team : group) speeds.back() += speed_of(team);
+    }
+    return speeds;
   }
 
   // Early stages keep the most micro-batches alive: they go to the devices that hold most.
@@ -135,35 +254,25 @@ class Search {
 
   // Makes the plan, and again with more room where the evaluator finds it too large: a device may report more bytes
   // than are counted. `unit`: rows that a group's part is a multiple of.
-  void consider(const std::vector<Teams>& teams, std::int64_t unit) {
+  void consider(const Way& way, std::int64_t unit) {
     constexpr int kTries = 4;
     std::int64_t margin = 0;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-      CapacityCutter cutter(problem_, order_, margin);
-      std::optional<Plan> plan = make_plan(teams, unit, cutter);
+      CapacityCutter cutter(problem_, way.order->order, margin, way.recompute);
+      std::optional<Plan> plan = make_plan(way, unit, cutter);
       if (!plan) return;
-      plan::Candidate candidate{std::move(*plan), {}};
-      candidate.report = evaluate_.evaluate(candidate.plan);
-      candidate.report.partitioner = "device_aware";
-      candidate.report.order = "topological";
-      const bool fits = candidate.report.feasible;
-      if (!fits) margin += excess(candidate.report);
-      if (!best_ || plan::better(problem_.objective, candidate, *best_)) best_ = std::move(candidate);
-      if (fits) return;
+      const plan::Candidate candidate = judged(std::move(*plan), *way.order);
+      keep(candidate);
+      if (candidate.report.feasible) return;
+      margin += excess(candidate.report);
     }
   }
 
   // Parts of the batch follow the speeds first, then what the cuts for those parts get through.
-  std::optional<Plan> make_plan(const std::vector<Teams>& teams, std::int64_t unit, CapacityCutter& cutter) {
+  std::optional<Plan> make_plan(const Way& way, std::int64_t unit, CapacityCutter& cutter) {
     constexpr int kRounds = 3;
-    std::vector<double> weights;
-    for (const Teams& group : teams) {
-      double speed = 0;
-      for (const Team& team : group) {
-        for (const int device : team.devices) speed += speeds_[static_cast<std::size_t>(device)];
-      }
-      weights.push_back(speed);
-    }
+    const std::vector<Teams>& teams = way.teams;
+    std::vector<double> weights = speeds_of(teams);
     std::vector<std::int64_t> caps(teams.size(), problem_.batch), rows;
     std::vector<CapacityCut> cuts(teams.size());
     for (int round = 0; round < kRounds; ++round) {
@@ -180,7 +289,8 @@ class Search {
         if (cuts[group].slowest > 0) weights[group] = static_cast<double>(size(rows[group])) / cuts[group].slowest;
       }
     }
-    return assemble(teams, rows, cuts);
+    // Stages that do not fit as they are are recomputed (plan/fit.h).
+    return assemble(teams, rows, cuts, way.order->order);
   }
 
   std::int64_t size(std::int64_t rows) const { return (rows + problem_.micro_batches - 1) / problem_.micro_batches; }
@@ -202,7 +312,7 @@ class Search {
   }
 
   Plan assemble(const std::vector<Teams>& teams, const std::vector<std::int64_t>& rows,
-                const std::vector<CapacityCut>& cuts) const {
+                const std::vector<CapacityCut>& cuts, const Order& order) const {
     Plan plan;
     plan.model = problem_.graph->name();
     plan.graph_digest = problem_.graph->digest();
@@ -215,10 +325,11 @@ class Search {
       std::size_t begin = 0;
       for (std::size_t s = 0; s < teams[group].size(); ++s) {
         Stage stage;
-        std::vector<OpId> ops(order_.begin() + static_cast<std::ptrdiff_t>(begin),
-                              order_.begin() + static_cast<std::ptrdiff_t>(cuts[group].ends[s]));
+        std::vector<OpId> ops(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                              order.begin() + static_cast<std::ptrdiff_t>(cuts[group].ends[s]));
         std::sort(ops.begin(), ops.end());
         stage.ops = std::move(ops);
+        if (plan::recomputes_all(problem_, s, teams[group].size())) stage.recompute = stage.ops;
         stage.devices = teams[group][s].devices;
         stage.shares = teams[group][s].shares;
         pipeline.stages.push_back(std::move(stage));
@@ -245,7 +356,8 @@ class Search {
   plan::Evaluator& evaluate_;
   Clock::time_point deadline_;
   std::vector<double> speeds_;
-  Order order_;
+  std::vector<NamedOrder> orders_;
+  std::vector<double> times_;  // of operators, on the first device
   plan::PlanSet plans_;
   std::optional<plan::Candidate> best_;  // of the number of groups at hand
 };
@@ -257,13 +369,8 @@ config::Options device_aware_options() {
 }
 
 plan::PlanSet device_aware(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate) {
-  if (problem.objective > plan::Objective::communication) {
-    plan::PlanSet plans;
-    plans.refuse(problem.pipelines.value_or(0), problem.stages.value_or(0), plan::Refusal::not_offered,
-                 fmt::format("no search for objective {}", plan::name(problem.objective)));
-    return plans;
-  }
-  return Search(problem, options, evaluate).run();
+  if (auto refused = refused_if_published(problem)) return std::move(*refused);
+  return with_first_plan(problem, evaluate, "device_aware", Search(problem, options, evaluate).run());
 }
 
 }  // namespace millrace::partitioners

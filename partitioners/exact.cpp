@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "partitioners/common/equal_cuts.h"
+#include "partitioners/common/first_plan.h"
 #include "partitioners/common/ideals/search.h"
 #include "partitioners/common/max_load/exact.h"
 #include "partitioners/common/published.h"
@@ -41,7 +42,9 @@ class Solver {
         orders_(topological_orders(*problem.graph, successors_)) {}
 
   plan::PlanSet run() {
-    const auto lattice = ideals::Lattice::of(*problem_.graph, successors_, static_cast<std::size_t>(most_ideals_));
+    const auto lattice =
+        ideals::Lattice::of(*problem_.graph, successors_, static_cast<std::size_t>(most_ideals_), deadline_);
+    const bool too_large = !lattice && !late();
     for (const plan::Shape& shape : plan::allowed_pipelines(problem_, plans_)) {
       if (problem_.stages && *problem_.stages > shape.devices) {
         refuse(shape, plan::Refusal::more_stages_than_devices,
@@ -49,10 +52,10 @@ class Solver {
       } else if (problem_.stages && *problem_.stages > problem_.graph->size()) {
         refuse(shape, plan::Refusal::more_stages_than_operators,
                fmt::format("{} stages of {} operators", *problem_.stages, problem_.graph->size()));
-      } else if (!lattice) {
+      } else if (too_large) {
         refuse(shape, plan::Refusal::too_large, fmt::format("more than {} ideals (max_ideals)", most_ideals_));
       } else {
-        solve(shape, *lattice);
+        solve(shape, lattice ? &*lattice : nullptr);
       }
     }
     certify();
@@ -101,21 +104,25 @@ class Solver {
     if (!kept || key(next) < key(*kept)) kept = std::move(next);
   }
 
-  void solve(const plan::Shape& shape, const ideals::Lattice& lattice) {
+  // `lattice`: null where time was up before there was one.
+  void solve(const plan::Shape& shape, const ideals::Lattice* lattice) {
     best_.reset();
     nearest_.reset();
-    stopped_by_ = "complete";
-    if (!late()) equal_cut_plans(shape);
-    for (const Order& order : orders_) {
-      if (!late()) search(shape, ideals::Lattice::of(*problem_.graph, order), true);
+    stopped_by_ = lattice != nullptr ? "complete" : "time";
+    if (!late() || found_.empty()) equal_cut_plans(shape);
+    double proven = 0;
+    if (lattice != nullptr) {
+      for (const Order& order : orders_) {
+        if (!late()) search(shape, ideals::Lattice::of(*problem_.graph, order), true);
+      }
+      proven = search(shape, *lattice, false);
     }
-    const double proven = search(shape, lattice, false);
-    bounds_.push_back({shape.pipelines, proven});
+    bounds_.push_back(proven);
     if (best_) {
       best_->candidate.report.partitioner = "exact";
       best_->candidate.report.stopped_by = stopped_by_;
       found_.push_back(std::move(*best_));
-    } else if (stopped_by_ != "complete") {
+    } else if (stopped_by_ != "complete" || !nearest_) {
       refuse(shape, plan::Refusal::time_limit, "");
     } else {
       refuse(shape, plan::Refusal::memory_exceeded, "proven: no plan of equal pipelines fits");
@@ -170,10 +177,10 @@ class Solver {
     return most + 1;
   }
 
-  // The bound of the problem is the least of all numbers of pipelines.
+  // The best of the class is the least of all numbers of pipelines; it bounds all plans where there are no others.
   void certify() {
     double proven = kNever;
-    for (const auto& [pipelines, value] : bounds_) proven = std::min(proven, value);
+    for (const double value : bounds_) proven = std::min(proven, value);
     for (Judged& judged : found_) {
       plan::PlanReport& report = judged.candidate.report;
       const bool limited = std::any_of(report.stages.begin(), report.stages.end(), [&](const plan::StageReport& stage) {
@@ -183,23 +190,39 @@ class Solver {
         const double scale = problem_.objective == plan::Objective::bottleneck
                                  ? static_cast<double>(problem_.micro_batches) / static_cast<double>(problem_.batch)
                                  : 1.0;
-        report.bound = equal(judged.value, proven) ? *report.objective_value : proven * scale;
-        report.bound_source = source();
-        report.optimality_gap = plan::optimality_gap(problem_.objective, *report.objective_value, *report.bound);
+        const double best = equal(judged.value, proven) ? *report.objective_value : proven * scale;
+        report.certificate = fmt::format("the best of {}: {:.4g} {}", class_text(), best, report.objective_unit);
+        if (all_plans()) {
+          report.bound = best;
+          report.bound_source = "exact optimum";
+          report.optimality_gap = plan::optimality_gap(problem_.objective, *report.objective_value, best);
+        }
       }
       plans_.add(std::move(judged.candidate));
     }
   }
 
-  std::string source() const {
+  // Two pipelines need two rows for each micro-batch.
+  bool one_pipeline() const {
+    return problem_.pipelines.value_or(problem_.cluster->size()) == 1 || problem_.batch < 2 * problem_.micro_batches;
+  }
+
+  bool devices_alike() const {
     const cluster::Cluster& cluster = *problem_.cluster;
-    bool alike = true;
+    bool alike = cluster.nodes().size() == 1;
     for (int device = 1; device < cluster.size(); ++device) {
-      alike = alike && cluster.device(device) == cluster.device(0) && cluster.link(0, device) == cluster.link(0, 1);
+      alike = alike && cluster.device(device) == cluster.device(0);
     }
-    std::string text = "exact optimum";
-    if (!alike) text += " in the cluster's order of devices";
-    if (problem_.recompute != plan::Recompute::none) text += " without recomputation";
+    return alike;
+  }
+
+  bool all_plans() const { return one_pipeline() && devices_alike() && problem_.recompute == plan::Recompute::none; }
+
+  std::string class_text() const {
+    if (all_plans()) return "all plans";
+    std::string text = one_pipeline() ? "all plans with one pipeline" : "all plans with equal pipelines";
+    if (!devices_alike()) text += " in the cluster's order of devices";
+    if (problem_.recompute != plan::Recompute::none) text += ", without recomputation";
     return text;
   }
 
@@ -211,7 +234,7 @@ class Solver {
   OpEdges successors_;
   std::vector<Order> orders_;
   plan::PlanSet plans_;
-  std::vector<std::pair<int, double>> bounds_;  // by number of pipelines
+  std::vector<double> bounds_;  // of each number of pipelines
   std::vector<Judged> found_;
   // Of the shape at hand.
   std::optional<Judged> best_, nearest_;
@@ -258,7 +281,7 @@ plan::PlanSet exact(const plan::Problem& problem, const config::Values& options,
     return not_offered(problem, fmt::format("no exact search for the closed form of {}", problem.schedule));
   }
   if (problem.recompute == plan::Recompute::all) return not_offered(problem, "plans without recomputation only");
-  return Solver(problem, options, deadline, evaluate).run();
+  return with_first_plan(problem, evaluate, "exact", Solver(problem, options, deadline, evaluate).run());
 }
 
 }  // namespace millrace::partitioners

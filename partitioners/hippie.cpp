@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "partitioners/common/first_plan.h"
+#include "partitioners/common/offered.h"
 #include "partitioners/common/order_search.h"
 
 namespace millrace::partitioners {
@@ -15,9 +17,10 @@ config::Options hippie_options() {
 }
 
 plan::PlanSet hippie(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate) {
+  if (auto refused = refused_if_published(problem)) return std::move(*refused);
   OrderSearch::Settings settings = order_settings("hippie", options);
   settings.caps = static_cast<int>(options.integer("caps"));
-  return OrderSearch(problem, evaluate, std::move(settings)).run();
+  return with_first_plan(problem, evaluate, "hippie", OrderSearch(problem, evaluate, std::move(settings)).run());
 }
 
 }  // namespace millrace::partitioners

@@ -1,14 +1,16 @@
-// Baseline: the same number of layers in each stage, ⌈n/p⌉ first, then ⌊n/p⌋; a layer is what the model's builder tagged
-// as one, in canonical order (INTERFACES 9).
+// Baseline: the same number of layers in each stage, ⌈n/p⌉ first, then ⌊n/p⌋; a layer is what the model's builder
+// tagged as one, in canonical order (INTERFACES 9).
 #include "partitioners/layer_equal.h"
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "partitioners/common/baseline.h"
 #include "partitioners/common/equal_cuts.h"
+#include "partitioners/common/offered.h"
 #include "plan/assignment.h"
 
 namespace millrace::partitioners {
@@ -28,6 +30,7 @@ std::vector<std::size_t> layer_ends(const Graph& graph) {
 }  // namespace
 
 plan::PlanSet layer_equal(const plan::Problem& problem, const config::Values&, plan::Evaluator& evaluate) {
+  if (auto refused = refused_if_published(problem)) return std::move(*refused);
   const std::vector<std::size_t> ends = layer_ends(*problem.graph);
   Order canonical(static_cast<std::size_t>(problem.graph->size()));
   std::iota(canonical.begin(), canonical.end(), 0);
@@ -41,8 +44,8 @@ plan::PlanSet layer_equal(const plan::Problem& problem, const config::Values&, p
     Cuts cuts = even_cuts(ends.size(), shape.stages);
     for (std::size_t& cut : cuts) cut = ends[cut - 1];
     const std::vector<int> replicas = plan::even_replicas(shape.devices, shape.stages);
-    add_candidate(plans, evaluate, plan::assign(problem, shape.pipelines, stage_cuts(canonical, cuts, replicas)),
-                  "layer_equal", "");
+    add_candidate(plans, problem, evaluate,
+                  plan::assign(problem, shape.pipelines, stage_cuts(canonical, cuts, replicas)), "layer_equal", "");
   }
   return plans;
 }

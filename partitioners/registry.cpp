@@ -33,7 +33,7 @@ std::vector<Entry>& rows() {
       {"exact", "dynamic program over all down-closed sets of operators; the best plan of its class, proven",
        exact_options(), kReplicas | kUnequalDevices | kMemoryLimit | kOptimalOnChains | kProvesOptimum, exact},
       {"device_aware", "groups of devices of equal speed together, each a pipeline cut by capacity",
-       device_aware_options(), kReplicas | kUnequalDevices | kMemoryLimit, device_aware},
+       device_aware_options(), kReplicas | kUnequalDevices | kMemoryLimit | kUnevenPipelines, device_aware},
       {"interleaved", "annealing of splits whose stages may share devices; objective max_load", interleaved_options(),
        kMemoryLimit | kSharedDevices, interleaved},
       {"genetic", "islands of random keys with local search, on all ranks of the job; any acyclic cut",
@@ -83,7 +83,8 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
                                                                      {kOptimalOnChains, "optimal on chains"},
                                                                      {kSharedDevices, "shared devices"},
                                                                      {kAllRanks, "searches on all ranks"},
-                                                                     {kProvesOptimum, "proves its optimum"}};
+                                                                     {kProvesOptimum, "proves its optimum"},
+                                                                     {kUnevenPipelines, "uneven pipelines"}};
   std::vector<std::string> result;
   for (const auto& item : names) {
     if ((capabilities & item.first) != 0) result.push_back(item.second);

@@ -24,7 +24,8 @@ enum Capability : std::uint32_t {
   kOptimalOnChains = 16,  ///< its cuts are the best by closed form on chains whose cut points it tries one by one
   kSharedDevices = 32,    ///< a device may have several stages: only objectives that know such plans are offered
   kAllRanks = 64,         ///< the ranks of a job search together (Problem::exchange)
-  kProvesOptimum = 128    ///< a plan that it searched to the end has its value as bound
+  kProvesOptimum = 128,   ///< the best plan of its class, where it searched to the end, with a certificate
+  kUnevenPipelines = 256  ///< pipelines may have different numbers of devices
 };
 
 /// "baseline", "replicas", …

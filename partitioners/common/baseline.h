@@ -12,9 +12,9 @@
 
 namespace millrace::partitioners {
 
-/// Evaluates `plan` and adds it under the partitioner's name.
-void add_candidate(plan::PlanSet& plans, plan::Evaluator& evaluate, Plan plan, const std::string& partitioner,
-                   const std::string& order);
+/// Evaluates `plan`, recomputed where that makes it fit (plan/fit.h), and adds it under the partitioner's name.
+void add_candidate(plan::PlanSet& plans, const plan::Problem& problem, plan::Evaluator& evaluate, Plan plan,
+                   const std::string& partitioner, const std::string& order);
 
 /// One plan for each allowed shape: the depth-first order cut to equal weights, replicas as even as possible.
 plan::PlanSet equal_weight_plans(const plan::Problem& problem, plan::Evaluator& evaluate,

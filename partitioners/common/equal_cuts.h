@@ -16,6 +16,9 @@ using Cuts = std::vector<std::size_t>;
 /// would end it. Every run has at least one item, whatever the weights. \pre 1 ≤ stages ≤ items.
 Cuts equal_cuts(std::span<const double> weights, int stages);
 
+/// The same with runs of unequal weight, as `parts` say; equal_cuts() is the case of equal parts. \pre parts > 0.
+Cuts proportional_cuts(std::span<const double> weights, std::span<const double> parts);
+
 /// Run lengths that differ by at most one: ⌈n/p⌉ first, then ⌊n/p⌋ (INTERFACES 9).
 Cuts even_cuts(std::size_t items, int stages);
 

@@ -19,10 +19,11 @@ constexpr double kCountedOps = 2e7;  // operators that are looked at to count me
 
 }  // namespace
 
-CapacityCutter::CapacityCutter(const plan::Problem& problem, const Order& order, std::int64_t margin)
+CapacityCutter::CapacityCutter(const plan::Problem& problem, const Order& order, std::int64_t margin, bool recompute)
     : problem_(problem),
       order_(order),
       margin_(margin),
+      recompute_(recompute),
       bytes_(*problem.graph, problem.sizes),
       same_device_(plan::first_alike(*problem.cluster)),
       crossing_bytes_(order.size() + 1, 0.0),
@@ -82,7 +83,10 @@ const std::vector<double>& CapacityCutter::times_before(int device, std::int64_t
   std::vector<double>& before = profiles_[{kind, rows}];
   if (!before.empty()) return before;
   before.push_back(0);
-  for (const OpId op : order_) before.push_back(before.back() + problem_.cost->op_time(op, rows, kind).total().value());
+  for (const OpId op : order_) {
+    const cost::OpTime time = problem_.cost->op_time(op, rows, kind);
+    before.push_back(before.back() + time.total().value() + (recompute_ ? time.forward.value() : 0.0));
+  }
   return before;
 }
 
@@ -100,7 +104,7 @@ const RowFootprint& CapacityCutter::footprint(std::size_t begin, std::size_t end
   std::vector<OpId> ops(order_.begin() + static_cast<std::ptrdiff_t>(begin),
                         order_.begin() + static_cast<std::ptrdiff_t>(end));
   std::sort(ops.begin(), ops.end());
-  return at->second = row_footprint(bytes_, ops);
+  return at->second = row_footprint(bytes_, ops, recompute_ ? ops : std::vector<OpId>{});
 }
 
 bool CapacityCutter::fits(const Team& team, std::size_t begin, std::size_t end, std::int64_t rows, std::int64_t live) {
@@ -143,6 +147,8 @@ std::optional<CapacityCut> CapacityCutter::solve(const std::vector<Team>& teams,
     const std::vector<std::int64_t> parts = largest_remainder(rows, team.shares);
     std::vector<const std::vector<double>*> profiles;
     for (std::size_t r = 0; r < parts.size(); ++r) profiles.push_back(&times_before(team.devices[r], parts[r]));
+    std::sort(profiles.begin(), profiles.end());  // equal devices with equal parts have one
+    profiles.erase(std::unique(profiles.begin(), profiles.end()), profiles.end());
     const std::int64_t most = *std::max_element(parts.begin(), parts.end());
     next.assign(at.size(), kNever);
     from.emplace_back(at.size(), -1);

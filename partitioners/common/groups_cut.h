@@ -30,8 +30,9 @@ struct CapacityCut {
 class CapacityCutter {
  public:
   /// Both must outlive it. Cuts are looked for at every position of small graphs, else at those where the fewest bytes
-  /// cross; the more stages, the fewer places. `margin`: bytes that every device keeps free.
-  CapacityCutter(const plan::Problem& problem, const Order& order, std::int64_t margin);
+  /// cross; the more stages, the fewer places. `margin`: bytes that every device keeps free. `recompute`: all operators
+  /// are run again before their backward.
+  CapacityCutter(const plan::Problem& problem, const Order& order, std::int64_t margin, bool recompute);
 
   /// For micro-batches of `rows` rows; none where no cut fits in memory. \pre no more teams than operators.
   const std::optional<CapacityCut>& cut(const std::vector<Team>& teams, std::int64_t rows);
@@ -59,6 +60,7 @@ class CapacityCutter {
   const plan::Problem& problem_;
   const Order& order_;
   std::int64_t margin_;
+  bool recompute_;
   plan::AnalyticBytes bytes_;
   bool limited_ = false;
   std::vector<int> same_device_;

@@ -30,6 +30,12 @@ class OrderSearch {
   /// Both must outlive it.
   OrderSearch(const plan::Problem& problem, plan::Evaluator& evaluate, Settings settings);
 
+  /// A plan that fits, soon: of one number of pipelines after the other the quick cut of one order. None: no such cut.
+  std::optional<plan::Candidate> first();
+
+  /// For a search without a deadline.
+  static constexpr Seconds kUnlimited{1e8};
+
   /// The best plan of each number of pipelines, or of the most promising where graph and cluster are large.
   plan::PlanSet run();
 
@@ -44,6 +50,7 @@ class OrderSearch {
   bool late() const { return partitioners::late(deadline_); }
   bool large() const;
   std::vector<plan::Shape> shapes();
+  void order(const plan::Shape& shape);
   void estimate(std::vector<Task>& tasks);
   void choose(const plan::Shape& shape, std::vector<Task>& tasks);
   std::optional<OrderCut> cut(const Task& task, const MemoryRules& rules);

@@ -13,6 +13,7 @@
 #include "partitioners/common/max_load/linear.h"
 #include "partitioners/common/pipedream/search.h"
 #include "partitioners/common/piper/search.h"
+#include "plan/bounds.h"
 #include "plan/published.h"
 #include "plan/published/dapple.h"
 
@@ -55,7 +56,7 @@ class Answer {
       const bool proven = *report.objective_value <= bound * (1 + kSameValue);
       report.bound = proven ? *report.objective_value : bound;
       report.bound_source = proven ? "exact optimum" : "relaxed search";
-      report.optimality_gap = *report.objective_value / *report.bound - 1;
+      report.optimality_gap = plan::optimality_gap(problem_.objective, *report.objective_value, *report.bound);
     }
     plans_.add(std::move(candidate));
   }

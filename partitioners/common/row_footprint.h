@@ -20,9 +20,10 @@ struct RowFootprint {
   }
 };
 
-/// \pre `ops` ascends.
-inline RowFootprint row_footprint(const plan::AnalyticBytes& bytes, std::span<const OpId> ops) {
-  const plan::StageFootprint none = bytes.footprint(ops, 0), one = bytes.footprint(ops, 1);
+/// `recompute`: those of the operators that run again before their backward. \pre both ascend.
+inline RowFootprint row_footprint(const plan::AnalyticBytes& bytes, std::span<const OpId> ops,
+                                  std::span<const OpId> recompute = {}) {
+  const plan::StageFootprint none = bytes.footprint(ops, 0, recompute), one = bytes.footprint(ops, 1, recompute);
   const auto apart = [](const plan::StageFootprint& f) {
     return (f.weights + f.gradients + f.optimizer + f.workspace + f.messages).value();
   };

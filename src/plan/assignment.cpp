@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "plan/fit.h"
+
 namespace millrace::plan {
 
 Plan assign(const Problem& problem, int pipelines, std::span<const StageCut> stages, Shares shares) {
@@ -30,6 +32,7 @@ Plan assign(const Problem& problem, int pipelines, std::span<const StageCut> sta
     for (std::size_t s = 0; s < stages.size(); ++s) {
       Stage stage;
       stage.ops = ops[s];
+      if (recomputes_all(problem, s, stages.size())) stage.recompute = ops[s];
       for (int r = 0; r < stages[s].replicas; ++r) {
         stage.shares.push_back(speeds[static_cast<std::size_t>(device)]);
         stage.devices.push_back(device++);

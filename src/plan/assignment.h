@@ -18,6 +18,7 @@ struct StageCut {
 enum class Shares { equal, by_speed };
 
 /// `pipelines` equal pipelines of these stages on consecutive devices: consecutive stages fill a node before the next.
+/// Operators are recomputed where the problem says so of all stages (recomputes_all()).
 /// \pre pipelines × Σ replicas ≤ devices of the cluster.
 Plan assign(const Problem& problem, int pipelines, std::span<const StageCut> stages, Shares shares = Shares::equal);
 

@@ -137,9 +137,10 @@ std::optional<Bound> proven_bound(const Problem& problem, Judge judge) {
 std::optional<double> optimality_gap(Objective objective, double value, double bound) {
   const double over = objective == Objective::memory_efficiency ? bound - value : value - bound;
   const double base = objective == Objective::memory_efficiency ? value : bound;
+  constexpr double kRounding = 1e-9;  // relative: sums in another order
   if (over == 0) return 0.0;
   if (base <= 0 || !std::isfinite(over)) return std::nullopt;
-  return over / base;
+  return over < 0 && over >= -kRounding * base ? 0.0 : over / base;
 }
 
 std::optional<double> lower_bound(const Problem& problem) {

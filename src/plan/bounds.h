@@ -45,7 +45,8 @@ struct Bound {
 std::optional<Bound> proven_bound(const Problem& problem, Judge judge = Judge::closed_form);
 
 /// How far `value` is from `bound`, as a fraction of the bound: (value − bound) / bound; for memory_efficiency, where
-/// more is better, bound / value − 1. None where the quotient does not exist; 0 where both are 0.
+/// more is better, bound / value − 1. None where the quotient does not exist; 0 where both are 0, and where only
+/// rounding is between them.
 std::optional<double> optimality_gap(Objective objective, double value, double bound);
 
 /// The value of proven_bound() alone.

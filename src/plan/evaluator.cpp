@@ -227,7 +227,7 @@ class Evaluation {
     report_.why_not = judgement.why_not;
     report_.bottleneck_s = judgement.bottleneck;
     limit(static_cast<std::size_t>(judgement.limiting_stage));  // of the first pipeline, whose stages come first
-    if (judgement.memory_bytes > 0) report_.peak_memory_bytes = std::llround(judgement.memory_bytes);
+    report_.peak_memory_bytes = std::llround(judgement.memory_bytes);
   }
 
   const Plan& plan_;

@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "plan/assignment.h"
+#include "plan/fit.h"
 #include "plan/op_patterns.h"
 #include "plan/shapes.h"
 #include "plan/validate.h"
@@ -36,8 +37,7 @@ PlanSet explicit_stages(const Problem& problem, const std::vector<std::vector<st
   for (const Shape shape : allowed_shapes(shaped, plans)) {
     const std::vector<int> replicas = even_replicas(shape.devices, shape.stages);
     for (std::size_t s = 0; s < cuts.size(); ++s) cuts[s].replicas = replicas[s];
-    Candidate candidate{assign(problem, shape.pipelines, cuts), {}};
-    candidate.report = evaluator.evaluate(candidate.plan);
+    Candidate candidate = fitted(problem, evaluator, assign(problem, shape.pipelines, cuts));
     candidate.report.partitioner = "explicit";
     plans.add(std::move(candidate));
   }

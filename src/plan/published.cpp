@@ -7,6 +7,10 @@ namespace millrace::plan {
 
 bool is_published(Objective objective) { return objective >= Objective::max_load; }
 
+bool is_published(const PlanReport& report) {
+  return !report.objective.empty() && is_published(objective_by_name(report.objective));
+}
+
 Judgement judge(const Plan& plan, const Problem& problem) {
   switch (problem.objective) {
     case Objective::max_load:

@@ -6,10 +6,13 @@
 
 #include "plan/plan.h"
 #include "plan/problem.h"
+#include "plan/report.h"
 
 namespace millrace::plan {
 
 bool is_published(Objective objective);
+/// Whether the report is of a plan for such an objective.
+bool is_published(const PlanReport& report);
 
 /// What a published planner's formula says of a plan.
 struct Judgement {

@@ -48,6 +48,7 @@ struct PlanReport {
   std::optional<double> bound{};  ///< proven: no plan of the problem has a better objective value
   std::string bound_source{};     ///< what proves it: "work / speed", "largest operator", "exact optimum", …
   std::optional<double> optimality_gap{};
+  std::string certificate{};       ///< what its search proved: "the best of all plans …: 0.2542 s"; empty: nothing
   std::int64_t batch = 0;          ///< samples of an iteration
   std::int64_t micro_batches = 0;  ///< per pipeline
   int pipelines = 0;
@@ -59,7 +60,7 @@ struct PlanReport {
   double makespan_s = 0;
   double throughput_samples_per_s = 0;
   double bottleneck_s = 0;
-  std::int64_t peak_memory_bytes = 0;
+  std::int64_t peak_memory_bytes = 0;  ///< for a published objective by its own formula; 0: that has none
   std::int64_t mean_memory_bytes = 0;
   double memory_efficiency = 0;  ///< samples/s per GiB of the fullest rank
   double bubble_fraction = 0;

@@ -95,7 +95,9 @@ TEST(ParameterEqual, TrailingOperatorsWithoutParametersStillFillStages) {
   GraphBuilder builder("front");
   TensorId x = builder.input("x", {Dims{2}});
   for (int i = 0; i < 2; ++i) {
-    x = builder.add({.name = fmt::format("fc{}", i), .kind = "linear", .inputs = {x},
+    x = builder.add({.name = fmt::format("fc{}", i),
+                     .kind = "linear",
+                     .inputs = {x},
                      .attributes = {{"out_features", std::int64_t{2}}}});
   }
   for (int i = 0; i < 3; ++i) x = builder.add({.name = fmt::format("r{}", i), .kind = "relu", .inputs = {x}});

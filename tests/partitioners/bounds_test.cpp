@@ -80,6 +80,33 @@ TEST(Bounds, NoPlanOfAnyPartitionerBeatsThem) {
   }
 }
 
+// A bound that a search proves holds for the plans of all others, whatever their class: unequal devices in any order,
+// pipelines of any size, stages that recompute.
+TEST(Bounds, NoPlanOfAnyPartitionerIsBelowTheBoundOfAnyPlan) {
+  for (std::uint64_t number = 0; number < 60; ++number) {
+    TinyCase c(dag(4 + static_cast<int>(number % 3), number * 77 % dag_count(4), 9), 53, number);
+    if (number % 3 == 0) c.problem.recompute = plan::Recompute::automatic;
+    if (number % 5 == 0) c.problem.pipelines.reset();
+    c.problem.objective = number % 2 == 0 ? plan::Objective::throughput : plan::Objective::bottleneck;
+    std::vector<plan::PlanReport> reports;
+    for (const Entry& entry : registry()) {
+      plan::ClosedFormEvaluator evaluate(c.problem);
+      plan::PlanSet plans = entry.partition(c.problem, testing_support::quick_options(entry), evaluate);
+      for (plan::Candidate& candidate : plans.candidates()) {
+        if (candidate.report.feasible) reports.push_back(std::move(candidate.report));
+      }
+    }
+    for (const plan::PlanReport& proven : reports) {
+      EXPECT_GE(proven.optimality_gap.value_or(0), 0) << number;
+      for (const plan::PlanReport& other : reports) {
+        EXPECT_GE(*other.objective_value * kRounding, *proven.bound)
+            << number << ": " << other.partitioner << " below the bound of " << proven.partitioner << " ("
+            << proven.bound_source << ')';
+      }
+    }
+  }
+}
+
 TEST(Bounds, SayWhatProvesThem) {
   Case giant(chain(7), {1, 1, 1, 1}, {1, 1, 1, 20, 1, 1, 1}, 8, 2);
   giant.problem.micro_batches = 1;
@@ -150,6 +177,11 @@ TEST(Bounds, TwoDevicesMustExchangeATensorOrSumAllParameters) {
   EXPECT_EQ(bound(c.problem, plan::Objective::communication).value, 2 * 5 * 8);
   c.problem.batch = 80;
   EXPECT_EQ(bound(c.problem, plan::Objective::communication).value, 240);
+}
+
+TEST(Bounds, RoundingIsNoGap) {
+  EXPECT_EQ(plan::optimality_gap(plan::Objective::throughput, 10 - 1.7e-13, 10), 0.0);
+  EXPECT_LT(*plan::optimality_gap(plan::Objective::throughput, 9, 10), 0.0) << "a plan of another class";
 }
 
 TEST(Bounds, GapsAreFractionsOfTheBoundEitherWay) {

@@ -1,5 +1,7 @@
 // What every partitioner must keep (ARCHITECTURE, "Conformance of a partitioner"); a new registry row is tested by
 // itself.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "partitioners/registry.h"
@@ -146,7 +148,7 @@ TEST_P(EveryPartitioner, ThreeStagesOfAChainOfTenHoldAllTen) {
   EXPECT_EQ(plans.candidates().size() + plans.refusals().size(), 1U);
 }
 
-// Nothing is left to chance: with no time at all there is a plan that says so, or a refusal that does.
+// Nothing is left to chance: with no time at all there is a plan, and it says so.
 TEST_P(EveryPartitioner, AnExpiredTimeLimitIsSaid) {
   config::Values options = testing_support::quick_options(GetParam());
   if (!answers() || !options.has("time_limit")) return;
@@ -155,13 +157,74 @@ TEST_P(EveryPartitioner, AnExpiredTimeLimitIsSaid) {
     const auto c = make_case(graph == 0 ? chain(9) : graph == 1 ? ladder(5) : branches(), {1, 1, 1, 1}, 8, 4);
     plan::ClosedFormEvaluator evaluate(c->problem);
     const plan::PlanSet plans = GetParam().partition(c->problem, options, evaluate);
-    EXPECT_FALSE(plans.candidates().empty() && plans.refusals().empty());
+    EXPECT_TRUE(plans.feasible());
     for (const plan::Candidate& candidate : plans.candidates()) {
       EXPECT_EQ(candidate.report.stopped_by, "time");
       EXPECT_THAT(plan::validate(candidate.plan, c->graph, {4, c->problem.batch}), testing::IsEmpty());
     }
     for (const plan::Refused& refused : plans.refusals()) EXPECT_EQ(refused.reason, plan::Refusal::time_limit);
   }
+}
+
+// The same where little fits: here one stage on each device, an even number of operators each.
+TEST_P(EveryPartitioner, AnExpiredTimeLimitLeavesAPlanThatFits) {
+  config::Values options = testing_support::quick_options(GetParam());
+  if (!answers() || !options.has("time_limit")) return;
+  const auto c = make_case(chain(12), {1, 1, 1}, 3, 4);
+  c->problem.memory_limit = Bytes(600);
+  plan::ClosedFormEvaluator evaluate(c->problem);
+  if (!GetParam().partition(c->problem, options, evaluate).feasible()) return;
+  options.set("time_limit", Seconds(-1));
+  EXPECT_TRUE(GetParam().partition(c->problem, options, evaluate).feasible());
+}
+
+// Published planners' formulas know costs that times and bytes of operators do not: who cannot search by them refuses.
+TEST_P(EveryPartitioner, RefusesAPublishedObjectiveOrSearchesByIt) {
+  const std::vector<std::string> offering{"dp", "exact", "interleaved"};
+  if (std::find(offering.begin(), offering.end(), GetParam().name) != offering.end()) return;
+  for (const auto objective : {plan::Objective::max_load, plan::Objective::time_per_sample, plan::Objective::pipedream,
+                               plan::Objective::dapple}) {
+    const auto c = make_case(chain(5), {1, 1}, 4, 1);
+    c->problem.objective = objective;
+    const plan::PlanSet plans = run(GetParam(), *c);
+    EXPECT_TRUE(plans.candidates().empty());
+    ASSERT_EQ(plans.refusals().size(), 1U);
+    EXPECT_EQ(plans.refusals()[0].reason, plan::Refusal::not_offered);
+    EXPECT_THAT(plans.refusals()[0].detail, testing::HasSubstr("dp"));
+  }
+}
+
+TEST_P(EveryPartitioner, RecomputesAllWhereAsked) {
+  for (const int devices : {1, 2, 4}) {
+    for (const char* schedule : {"gpipe", "1f1b"}) {
+      const auto c = make_case(branches(), std::vector<double>(static_cast<std::size_t>(devices), 1.0), 8, 2);
+      c->problem.schedule = schedule;
+      c->problem.recompute = plan::Recompute::all;
+      const plan::PlanSet plans = run(GetParam(), *c);
+      for (const plan::Candidate& candidate : plans.candidates()) {
+        for (const Pipeline& pipeline : candidate.plan.pipelines) {
+          for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+            const bool at_once = s + 1 == pipeline.stages.size() && c->problem.schedule == "1f1b";
+            const Stage& stage = pipeline.stages[s];
+            EXPECT_TRUE(stage.recompute == stage.ops || (at_once && stage.recompute.empty())) << schedule << ' ' << s;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryPartitioner, RecomputesWhereItWouldNotFitOtherwise) {
+  if (GetParam().name == "exact" || !answers()) return;  // it searches plans without recomputation
+  Case c(testing_support::saving_chain(8), {1, 1}, std::vector<double>(8, 1.0), 4, 2);
+  c.problem.pipelines = 1;
+  c.problem.stages = GetParam().name == "data_parallel" ? 1 : 2;
+  c.problem.memory_limit = Bytes(300);
+  plan::ClosedFormEvaluator evaluate(c.problem);
+  const config::Values options = testing_support::quick_options(GetParam());
+  EXPECT_FALSE(GetParam().partition(c.problem, options, evaluate).feasible());
+  c.problem.recompute = plan::Recompute::automatic;
+  EXPECT_TRUE(GetParam().partition(c.problem, options, evaluate).feasible());
 }
 
 // Whether a plan has equal pipelines on consecutive devices, rows by speed: the class that is tried out below.

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "partitioners/common/equal_cuts.h"
 #include "partitioners/common/groups.h"
 #include "plan/assignment.h"
 #include "plan/validate.h"
@@ -38,6 +39,37 @@ double seconds(const plan::Problem& problem, const Plan& plan) {
 TEST(DeviceAware, IdealGainsAreThePublishedOnes) {
   for (const SpeedSet& set : kSets) {
     EXPECT_NEAR(100 * ideal_gain(set.speeds), set.gain, 0.05);
+  }
+}
+
+// A stage takes what its speed deserves of the work: 2 of 3 operators' times on the fast device.
+TEST(DeviceAware, CutsByTheSpeedOfTheDevices) {
+  EXPECT_THAT(proportional_cuts(std::vector<double>(9, 1.0), std::vector<double>{1, 2}), ElementsAre(3, 9));
+  EXPECT_THAT(proportional_cuts(std::vector<double>(4, 1.0), std::vector<double>{1, 1e-9, 1}), ElementsAre(2, 3, 4));
+}
+
+// Wide graphs: the order decides, and no cut is worse than the equal cuts of any order.
+TEST(DeviceAware, IsNoWorseThanEqualCutsOfAnyOrder) {
+  GraphBuilder builder("wide");
+  std::vector<TensorId> last;
+  for (int layer = 0; layer < 12; ++layer) {
+    std::vector<TensorId> next;
+    for (int i = 0; i < 6; ++i) {
+      std::vector<TensorId> inputs;
+      if (layer > 0) inputs = {last[static_cast<std::size_t>(i)], last[static_cast<std::size_t>((i * 5 + layer) % 6)]};
+      if (inputs.size() == 2 && inputs[0] == inputs[1]) inputs.pop_back();
+      next.push_back(builder.add_cost(fmt::format("n{}_{}", layer, i), inputs, {1, 1, 1, 4, 9, 9}));
+    }
+    last = std::move(next);
+  }
+  Case c(builder.build(), {1, 1, 1, 1}, std::vector<double>(72, 3.0), 4, 2, 0.5);
+  c.problem.pipelines = 1;
+  c.problem.stages = 4;
+  const double ours = run(c.problem).best(plan::Objective::throughput).report.iteration_time_s;
+  const std::vector<double> times(72, 3.0);
+  for (const Order& order : topological_orders(c.graph)) {
+    const auto cuts = stage_cuts(order, equal_cuts(times, 4), plan::even_replicas(4, 4));
+    EXPECT_LE(ours, seconds(c.problem, plan::assign(c.problem, 1, cuts)));
   }
 }
 

@@ -306,7 +306,9 @@ TEST(Dp, AnExpiredTimeLimitIsSaid) {
   options.set("time_limit", Seconds(-1));
   plan::ClosedFormEvaluator evaluate(c.problem);
   const plan::PlanSet set = dp(c.problem, options, evaluate);
-  EXPECT_TRUE(set.candidates().empty());
+  ASSERT_EQ(set.candidates().size(), 1U);
+  EXPECT_TRUE(set.feasible());
+  EXPECT_EQ(set.candidates()[0].report.stopped_by, "time");
   EXPECT_EQ(set.refusals().at(0).reason, plan::Refusal::time_limit);
 }
 

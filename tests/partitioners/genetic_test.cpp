@@ -165,7 +165,11 @@ TEST(Genetic, AnExpiredTimeLimitIsSaid) {
     options.set("time_limit", Seconds(-1));
     plan::ClosedFormEvaluator evaluate(setting.problem);
     const plan::PlanSet set = search(setting.problem, options, evaluate);
-    EXPECT_TRUE(set.candidates().empty());
+    ASSERT_EQ(set.candidates().size(), 1U);
+    EXPECT_EQ(set.candidates()[0].report.stopped_by, "time");
+    EXPECT_TRUE(set.candidates()[0].report.feasible);
+    EXPECT_TRUE(plan::validate(set.candidates()[0].plan, setting.graph, {setting.cluster.size(), setting.problem.batch})
+                    .empty());
     EXPECT_EQ(set.refusals().at(0).reason, plan::Refusal::time_limit);
   }
 }

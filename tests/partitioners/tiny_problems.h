@@ -51,6 +51,16 @@ inline Graph dag(int size, std::uint64_t edges, std::uint64_t seed) {
   return builder.build();
 }
 
+/// Operators one after the other, in one layer, that keep 20 bytes of a row each and send one.
+inline Graph saving_chain(int size) {
+  GraphBuilder builder("saving");
+  std::vector<TensorId> inputs;
+  for (int op = 0; op < size; ++op) {
+    inputs = {builder.add_cost(fmt::format("n{}", op), inputs, {1, 1, 1, 0, 1, 20})};
+  }
+  return builder.build();
+}
+
 /// A problem with everything that it points to, drawn for a graph: one to four devices on one node or two, equal or
 /// unequal, free or slow messages; schedule, micro-batches, and at times a number of stages or pipelines or a limit.
 struct TinyCase {

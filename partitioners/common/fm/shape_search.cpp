@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "partitioners/common/first_plan.h"
+#include "partitioners/common/offered.h"
 #include "plan/assignment.h"
 #include "plan/shapes.h"
 
@@ -146,7 +148,8 @@ Division improved(const Task& task, const StageOf& stage_of, const Effort& effor
 
 plan::PlanSet search_shapes(const plan::Problem& problem, const SearchSettings& settings, plan::Evaluator& evaluate,
                             const Divide& divide) {
-  return Search(problem, settings, evaluate, divide).run();
+  if (auto refused = refused_if_published(problem)) return std::move(*refused);
+  return with_first_plan(problem, evaluate, settings.partitioner, Search(problem, settings, evaluate, divide).run());
 }
 
 bool any_of_ranks(plan::Exchange* exchange, bool mine) {

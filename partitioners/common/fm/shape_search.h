@@ -46,7 +46,8 @@ struct SearchSettings {
 };
 
 /// One plan for each allowed shape: the best by the evaluator of the first few divisions. Shapes that time does not
-/// reach are refused; where nothing fits, the plan nearest to its memory limits is returned as infeasible.
+/// reach are refused, once a plan fits (common/first_plan.h); where nothing fits, the plan nearest to its memory limits
+/// is returned as infeasible.
 plan::PlanSet search_shapes(const plan::Problem& problem, const SearchSettings& settings, plan::Evaluator& evaluate,
                             const Divide& divide);
 

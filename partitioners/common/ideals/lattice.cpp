@@ -23,14 +23,16 @@ std::uint64_t mixed(std::span<const std::uint64_t> words) {
 // Grows a lattice by levels of equal size.
 class Lattice::Growth {
  public:
-  Growth(Lattice& lattice, const OpEdges& successors, std::size_t most)
+  Growth(Lattice& lattice, const OpEdges& successors, std::size_t most, std::chrono::steady_clock::time_point deadline)
       : lattice_(lattice),
         behind_(successors),
         needed_(predecessors(successors)),
         most_(std::min(most, std::max<std::size_t>(2, kMostBytes / (8 * lattice.words_)))),
-        bits_(lattice.words_) {}
+        bits_(lattice.words_),
+        deadline_(deadline) {}
 
   bool run(OpId operators) {
+    if (too_wide(operators)) return false;
     lattice_.bits_.assign(lattice_.words_, 0);
     lattice_.count_ = {0};
     lattice_.start_ = {0};
@@ -44,6 +46,7 @@ class Lattice::Growth {
       const std::vector<std::vector<OpId>> ready = std::exchange(next_ready_, {});
       known_.clear();
       for (std::int32_t ideal = first; ideal < end; ++ideal) {
+        if (ideal % kIdealsBetweenClocks == 0 && std::chrono::steady_clock::now() > deadline_) return false;
         for (const OpId op : ready[static_cast<std::size_t>(ideal - first)]) {
           const std::int32_t cover = with(ideal, op, ready[static_cast<std::size_t>(ideal - first)]);
           if (cover < 0) return false;
@@ -58,6 +61,27 @@ class Lattice::Growth {
   }
 
  private:
+  static constexpr std::int32_t kIdealsBetweenClocks = 64;
+
+  // Takes operators first come, first served: those that are ready at once are independent, and each set of them makes
+  // an ideal of what was taken before.
+  bool too_wide(OpId operators) const {
+    std::vector<std::size_t> missing;
+    std::vector<OpId> order;
+    for (OpId op = 0; op < operators; ++op) {
+      missing.push_back(needed_.of(op).size());
+      if (missing.back() == 0) order.push_back(op);
+    }
+    const auto most_ready = static_cast<std::size_t>(std::bit_width(most_));
+    for (std::size_t taken = 0; taken < order.size(); ++taken) {
+      if (order.size() - taken >= most_ready) return true;
+      for (const OpId behind : behind_.of(order[taken])) {
+        if (--missing[static_cast<std::size_t>(behind)] == 0) order.push_back(behind);
+      }
+    }
+    return false;
+  }
+
   auto words_of(std::int32_t ideal) const {
     return lattice_.bits_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(ideal) * lattice_.words_);
   }
@@ -90,14 +114,16 @@ class Lattice::Growth {
   const OpEdges& behind_;
   OpEdges needed_;
   std::size_t most_;
-  std::vector<std::uint64_t> bits_;                             // of the ideal that is looked for
+  std::vector<std::uint64_t> bits_;  // of the ideal that is looked for
+  std::chrono::steady_clock::time_point deadline_;
   std::unordered_multimap<std::uint64_t, std::int32_t> known_;  // ideals of the next level by hash
   std::vector<std::vector<OpId>> next_ready_;                   // what may be added to each of them
 };
 
-std::optional<Lattice> Lattice::of(const Graph& graph, const OpEdges& successors, std::size_t most) {
+std::optional<Lattice> Lattice::of(const Graph& graph, const OpEdges& successors, std::size_t most,
+                                   std::chrono::steady_clock::time_point deadline) {
   Lattice lattice(graph);
-  if (!Growth(lattice, successors, most).run(static_cast<OpId>(graph.size()))) return std::nullopt;
+  if (!Growth(lattice, successors, most, deadline).run(static_cast<OpId>(graph.size()))) return std::nullopt;
   return lattice;
 }
 

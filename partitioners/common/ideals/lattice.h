@@ -2,6 +2,7 @@
 // stages in order is a chain of them (METHODS 6, `exact`).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,8 +23,10 @@ class Lattice {
     OpId op = 0;  ///< the operator that it has more
   };
 
-  /// All ideals of the graph; none when there are more than `most`, or more than fit in kMostBytes.
-  static std::optional<Lattice> of(const Graph& graph, const OpEdges& successors, std::size_t most);
+  /// All ideals of the graph; none when there are more than `most`, or more than fit in kMostBytes, or after the
+  /// deadline. Of wide graphs that is known at once: k operators that need each other in no way have 2^k subsets.
+  static std::optional<Lattice> of(const Graph& graph, const OpEdges& successors, std::size_t most,
+                                   std::chrono::steady_clock::time_point deadline);
   /// Those of one order alone: its prefixes.
   static Lattice of(const Graph& graph, const Order& order);
 

@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "partitioners/common/offered.h"
 #include "plan/assignment.h"
+#include "plan/fit.h"
 #include "plan/shapes.h"
 
 namespace millrace::partitioners::library {
@@ -32,6 +34,7 @@ std::vector<plan::StageCut> stages_of(const Parts& parts, int count, const std::
 
 plan::PlanSet divided_plans(const plan::Problem& problem, plan::Evaluator& evaluate, const std::string& partitioner,
                             Seconds time_limit, const std::vector<Divide>& ways) {
+  if (auto refused = refused_if_published(problem)) return std::move(*refused);
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_limit.value()));
   const OpEdges edges = successors(*problem.graph);
@@ -63,16 +66,19 @@ plan::PlanSet divided_plans(const plan::Problem& problem, plan::Evaluator& evalu
 
   plan::PlanSet plans;
   for (const plan::Shape& shape : plan::allowed_shapes(problem, plans)) {
-    if (Clock::now() > deadline) {
+    // A first plan is made whatever the time.
+    const bool late = Clock::now() > deadline;
+    if (late && plans.feasible()) {
       plans.refuse(shape.pipelines, shape.stages, plan::Refusal::time_limit);
       continue;
     }
     std::optional<plan::Candidate> best;
     for (const Parts& parts : divisions(shape.stages).sound) {
       const std::vector<int> replicas = plan::even_replicas(shape.devices, shape.stages);
-      plan::Candidate candidate{plan::assign(problem, shape.pipelines, stages_of(parts, shape.stages, replicas)), {}};
-      candidate.report = evaluate.evaluate(candidate.plan);
+      plan::Candidate candidate = plan::fitted(
+          problem, evaluate, plan::assign(problem, shape.pipelines, stages_of(parts, shape.stages, replicas)));
       candidate.report.partitioner = partitioner;
+      if (late) candidate.report.stopped_by = "time";
       if (!best || plan::better(problem.objective, candidate, *best)) best = std::move(candidate);
     }
     if (best) {

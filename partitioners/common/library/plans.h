@@ -24,7 +24,8 @@ using Divide = std::function<Answer(const PartGraph& graph, int parts)>;
 
 /// One plan for each allowed shape: the best, by the evaluator, of all ways and repairs. Libraries look at neither the
 /// direction of edges nor memory and may leave parts empty, so nothing they say is taken unchecked. Shapes that no way
-/// divides are refused with the library's reason; those that the time limit does not reach, with that.
+/// divides are refused with the library's reason; those that the time limit does not reach, with that, once a plan
+/// fits.
 plan::PlanSet divided_plans(const plan::Problem& problem, plan::Evaluator& evaluate, const std::string& partitioner,
                             Seconds time_limit, const std::vector<Divide>& ways);
 

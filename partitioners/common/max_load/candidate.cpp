@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/bounds.h"
+
 namespace millrace::partitioners::max_load {
 namespace {
 
@@ -50,7 +52,7 @@ plan::Candidate judged(const plan::Problem& problem, const std::vector<DeviceSta
     report.bound = std::min(finding.bound, *report.objective_value);
     report.bound_source = finding.bound_source;
   }
-  if (*report.bound > 0) report.optimality_gap = (*report.objective_value - *report.bound) / *report.bound;
+  report.optimality_gap = plan::optimality_gap(problem.objective, *report.objective_value, *report.bound);
   return candidate;
 }
 

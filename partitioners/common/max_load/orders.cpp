@@ -148,7 +148,10 @@ LinearBest best_of_orders(const Model& model, const std::vector<NamedOrder>& ord
     best.order = order.name;
   };
   // A first answer whatever the deadline; what is not below it need not be looked at.
-  take(orders.front(), best_cut(model, orders.front().order, best.load, kNever, kQuickPlaces));
+  for (const NamedOrder& order : orders) {
+    if (!best.chain.empty()) break;
+    take(order, best_cut(model, order.order, best.load, kNever, kQuickPlaces));
+  }
   for (const NamedOrder& order : orders) {
     best.late = std::chrono::steady_clock::now() > deadline;
     if (best.late) break;
