@@ -17,9 +17,13 @@ namespace millrace::app {
 namespace {
 
 void print_best(const Session& session, const plan::PlanReport& best, bool explain) {
-  if (explain) return print_explanation(session, best);
+  if (explain) {
+    print_explanation(session, best);
+    print(planner::search_line(best) + "\n");
+    return;
+  }
   print(table_text(planner::stages_table(best, session.graph)) + "\n");
-  print(planner::bottleneck_line(best) + "\n" + planner::bound_line(best) + "\n");
+  print(planner::bottleneck_line(best) + "\n" + planner::bound_line(best) + "\n" + planner::search_line(best) + "\n");
   if (session.cluster.nodes().size() > 1) print(fmt::format("node crossings: {}\n", best.node_crossings));
 }
 

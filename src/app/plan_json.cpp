@@ -80,6 +80,7 @@ json figures_json(const plan::PlanReport& r) {
           {"bound", optional(r.bound)},
           {"bound_source", r.bound_source},
           {"optimality_gap", optional(r.optimality_gap)},
+          {"certificate", r.certificate},
           {"micro_batches", r.micro_batches},
           {"pipelines", r.pipelines},
           {"feasible", r.feasible},

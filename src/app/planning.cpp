@@ -48,10 +48,14 @@ void check_counts(const Session& session) {
   const int pipelines = plan.pipelines.value_or(1);
   const int stages =
       plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
-  if (pipelines * stages > ranks || ranks % pipelines != 0) {
+  const bool uneven = plan.explicit_stages.empty() &&
+                      std::any_of(plan.partitioners.begin(), plan.partitioners.end(), [](const Choice& choice) {
+                        return (partitioners::by_name(choice.name).capabilities & partitioners::kUnevenPipelines) != 0;
+                      });
+  if (pipelines * stages > ranks || (ranks % pipelines != 0 && !uneven)) {
     throw InvalidInput(
-        fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines; "
-                    "the job has {}",
+        fmt::format("plan.pipelines {} x plan.stages {} needs {} ranks or more, shared evenly by the pipelines "
+                    "(partitioner device_aware also makes uneven ones); the job has {}",
                     pipelines, stages, pipelines * stages, ranks));
   }
   if (stages > session.graph.size()) {
@@ -104,9 +108,9 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   plan::Candidate candidate;
-  candidate.plan = plan::load_plan(
-      *session.experiment.plan.file, session.graph,
-      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
+  candidate.plan =
+      plan::load_plan(*session.experiment.plan.file, session.graph,
+                      {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);

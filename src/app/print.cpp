@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session.h"
+#include "plan/published.h"
 #include "planner/explain.h"
 
 namespace millrace::app {
@@ -61,16 +62,16 @@ void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
 
 void print_inputs(const Session& session) {
   const Experiment& experiment = session.experiment;
-  print(table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
-                                         kernels::real_bytes(experiment.train.precision),
-                                         experiment.plan.memory_limit)) +
-        "\n");
+  print(
+      table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
+                                       kernels::real_bytes(experiment.train.precision), experiment.plan.memory_limit)) +
+      "\n");
 }
 
 void print_explanation(const Session& session, const plan::PlanReport& report) {
   print(table_text(planner::stages_table(report, session.graph)) + "\n");
   print(table_text(planner::stage_details(report, session.cluster)) + "\n");
-  print(table_text(planner::memory_table(report)) + "\n");
+  if (!plan::is_published(report)) print(table_text(planner::memory_table(report)) + "\n");
   print(planner::bottleneck_line(report) + "\n");
   for (const std::string& line : planner::arithmetic(report)) print(line + "\n");
   print(planner::bound_line(report) + "\n\n");

@@ -71,6 +71,7 @@ std::pair<int, double> slowest_pipeline(const plan::PlanReport& report) {
 }
 
 std::string iteration_form(const plan::PlanReport& report) {
+  if (plan::is_published(report)) return "";
   const auto [pipeline, end] = slowest_pipeline(report);
   if (!equal(end + report.exposed_reduction_s, report.iteration_time_s)) return "";
   std::string text = "iteration: " + pipeline_form(report, stage_seconds(report, pipeline));
@@ -109,6 +110,10 @@ std::string shortest(double value) {
 
 std::string bottleneck_line(const plan::PlanReport& report) {
   const plan::StageReport& stage = report.stages[report.limiting_stage];
+  if (plan::is_published(report)) {
+    return fmt::format("bottleneck: {} (stage {} of pipeline {}: {:.9g} {} by the published formula)",
+                       report.limiting_op, stage.index, stage.pipeline, report.bottleneck_s, report.objective_unit);
+  }
   const double compute = stage.forward_s + stage.backward_s;
   std::string text = fmt::format("bottleneck: {} (stage {} of pipeline {}: {} for a micro-batch", report.limiting_op,
                                  stage.index, stage.pipeline, format(Seconds(compute + 2 * stage.transfer_s)));
@@ -124,6 +129,14 @@ std::string bound_line(const plan::PlanReport& report) {
       fmt::format("bound: {} {} ({})", shortest(*report.bound), report.objective_unit, report.bound_source);
   if (report.optimality_gap) text += fmt::format("; gap {:.3g} %", 100 * *report.optimality_gap);
   return text;
+}
+
+std::string search_line(const plan::PlanReport& report) {
+  std::string text = fmt::format("search: {}", report.partitioner);
+  if (!report.order.empty()) text += fmt::format(", order {}", report.order);
+  text += fmt::format(", {} in {}", report.stopped_by == "complete" ? "complete" : "stopped by " + report.stopped_by,
+                      format(Seconds(report.planning_time_s)));
+  return report.certificate.empty() ? text : text + "; found " + report.certificate;
 }
 
 std::vector<std::string> arithmetic(const plan::PlanReport& report) {

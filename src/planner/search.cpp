@@ -138,10 +138,10 @@ class Search {
       plan::PlanReport& report = candidate.report;
       if (!report.objective_value || !report.bound || !tighter(bound, *report.bound)) continue;
       const auto gap = plan::optimality_gap(objective, *report.objective_value, bound);
-      if (!gap || *gap < -kRounding) continue;
+      if (!gap || *gap < 0) continue;
       report.bound = bound;
       report.bound_source = source;
-      report.optimality_gap = std::max(0.0, *gap);
+      report.optimality_gap = gap;
     }
   }
 
@@ -158,8 +158,6 @@ class Search {
     }
     ranking_.plans = std::move(kept);
   }
-
-  static constexpr double kRounding = 1e-9;
 
   const Request& request_;
   const MakeEvaluator& make_evaluator_;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "plan/op_patterns.h"
+#include "plan/published.h"
 
 namespace millrace::planner {
 namespace {
@@ -67,20 +69,36 @@ std::vector<int> nodes_of(const std::vector<int>& devices, const cluster::Cluste
   return nodes;
 }
 
+// Figures of this product's own model: none where a published formula judged, in other units and with other rules.
+struct Ours {
+  bool published;
+  std::string operator()(std::string text) const { return published ? "-" : std::move(text); }
+};
+
+// With the unit of the objective.
+std::string value(const plan::PlanReport& report) {
+  if (!report.objective_value) return "-";
+  if (report.objective_unit == "s") return seconds(*report.objective_value);
+  if (report.objective_unit == "bytes") return bytes(static_cast<std::int64_t>(*report.objective_value));
+  return fmt::format("{:.5g} {}", *report.objective_value, report.objective_unit);
+}
+
 }  // namespace
 
 Table plans_table(const std::vector<plan::Candidate>& plans) {
-  Table table{{"partitioner", "schedule", "pipelines", "devices per stage", "micro-batches", "iteration", "samples/s",
-               "bubble", "peak memory", "sent", "gap"},
+  Table table{{"partitioner", "schedule", "pipelines", "devices per stage", "micro-batches", "value", "iteration",
+               "samples/s", "bubble", "peak memory", "sent", "gap"},
               {}};
   for (const plan::Candidate& candidate : plans) {
     const plan::PlanReport& report = candidate.report;
+    const Ours ours{plan::is_published(report)};
+    const bool unknown = report.peak_memory_bytes == 0;  // by a formula without memory
     table.rows.push_back({report.partitioner, report.schedule, fmt::format("{}", report.pipelines),
-                          stages_of(candidate), fmt::format("{}", report.micro_batches),
-                          seconds(report.iteration_time_s), fmt::format("{:.1f}", report.throughput_samples_per_s),
-                          percent(report.bubble_fraction), bytes(report.peak_memory_bytes),
-                          bytes(report.bytes_injected),
-                          report.optimality_gap ? percent(*report.optimality_gap) : "-"});
+                          stages_of(candidate), fmt::format("{}", report.micro_batches), value(report),
+                          ours(seconds(report.iteration_time_s)),
+                          ours(fmt::format("{:.1f}", report.throughput_samples_per_s)),
+                          ours(percent(report.bubble_fraction)), unknown ? "-" : bytes(report.peak_memory_bytes),
+                          bytes(report.bytes_injected), report.optimality_gap ? percent(*report.optimality_gap) : "-"});
   }
   return table;
 }
@@ -89,12 +107,13 @@ Table stages_table(const plan::PlanReport& report, const Graph& graph) {
   Table table{{"pipeline", "stage", "operators", "devices", "shares", "forward", "backward", "transfers", "reduction",
                "parameters", "memory"},
               {}};
+  const Ours ours{plan::is_published(report)};
   for (const plan::StageReport& stage : report.stages) {
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           operators(graph, stage.ops), numbers(stage.devices), shares(stage.shares),
-                          seconds(stage.forward_s),
-                          seconds(stage.backward_s), seconds(2 * stage.transfer_s), seconds(stage.reduction_s),
-                          bytes(stage.parameter_bytes), bytes(stage.memory_bytes)});
+                          ours(seconds(stage.forward_s)), ours(seconds(stage.backward_s)),
+                          ours(seconds(2 * stage.transfer_s)), ours(seconds(stage.reduction_s)),
+                          bytes(stage.parameter_bytes), ours(bytes(stage.memory_bytes))});
   }
   return table;
 }
@@ -103,15 +122,17 @@ Table stage_details(const plan::PlanReport& report, const cluster::Cluster& clus
   Table table{{"pipeline", "stage", "operators", "devices", "nodes", "live micro-batches", "busy", "bubble",
                "transfers", "sent", "activations", "reduction"},
               {}};
+  const Ours ours{plan::is_published(report)};
   for (const plan::StageReport& stage : report.stages) {
     const double m = static_cast<double>(report.micro_batches);
     const double busy = m * (stage.forward_s + stage.backward_s);
     const double idle = report.iteration_time_s > 0 ? std::max(0.0, 1 - busy / report.iteration_time_s) : 0.0;
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           fmt::format("{}", stage.ops.size()), numbers(stage.devices),
-                          numbers(nodes_of(stage.devices, cluster)), fmt::format("{}", stage.live_micro_batches),
-                          seconds(busy), percent(idle), seconds(2 * m * stage.transfer_s), bytes(stage.send_bytes),
-                          bytes(stage.activation_bytes), seconds(stage.reduction_s)});
+                          numbers(nodes_of(stage.devices, cluster)), ours(fmt::format("{}", stage.live_micro_batches)),
+                          ours(seconds(busy)), ours(percent(idle)), ours(seconds(2 * m * stage.transfer_s)),
+                          ours(bytes(stage.send_bytes)), ours(bytes(stage.activation_bytes)),
+                          ours(seconds(stage.reduction_s))});
   }
   return table;
 }

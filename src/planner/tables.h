@@ -14,10 +14,10 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// One row a plan, best first.
+/// One row a plan, best first. Times of the closed forms are left out where a published formula judged.
 Table plans_table(const std::vector<plan::Candidate>& plans);
 
-/// One row a stage: operators, devices, times, bytes, memory.
+/// One row a stage: operators, devices, times, bytes, memory; likewise.
 Table stages_table(const plan::PlanReport& report, const Graph& graph);
 
 /// One row a stage: where it is and how it spends an iteration, for `--explain`.

@@ -48,6 +48,7 @@ void expect_plan_document(const json& all) {
                        "bound_source",
                        "objective_unit",
                        "optimality_gap",
+                       "certificate",
                        "stopped_by",
                        "peak_memory_bytes",
                        "mean_memory_bytes",

@@ -1,6 +1,8 @@
 // What --explain says, to the letter: the numbers are those that a user checks by hand.
 #include "planner/explain.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "plan/assignment.h"
@@ -17,10 +19,14 @@ using testing::StartsWith;
 using testing_support::Case;
 using testing_support::chain;
 
-plan::PlanReport one_each(const plan::Problem& problem) {
+Plan assigned(const plan::Problem& problem) {
   std::vector<plan::StageCut> cuts;
   for (OpId op = 0; op < problem.graph->size(); ++op) cuts.push_back({{op}, 1});
-  return plan::ClosedFormEvaluator(problem).evaluate(plan::assign(problem, 1, cuts));
+  return plan::assign(problem, 1, cuts);
+}
+
+plan::PlanReport one_each(const plan::Problem& problem) {
+  return plan::ClosedFormEvaluator(problem).evaluate(assigned(problem));
 }
 
 TEST(Explain, TheGiantOperatorIsTheBottleneck) {  // REPORTS P08
@@ -74,6 +80,35 @@ TEST(Explain, ObjectivesOtherThanTimeAreShownFromTheirParts) {
   EXPECT_THAT(arithmetic(one_each(c.problem)).at(1), StartsWith("communication: 384 bytes"));
   c.problem.objective = plan::Objective::memory_efficiency;
   EXPECT_THAT(arithmetic(one_each(c.problem)).at(1), HasSubstr("= 0.484848485 samples/s / "));
+}
+
+TEST(Explain, PublishedObjectivesAreInTheUnitsOfTheirFiles) {
+  Case c(chain(2), {1, 1}, {3, 3}, 2, 4);
+  plan::PlanReport report = one_each(c.problem);
+  report.objective = "max_load";
+  report.objective_value = 92.4;
+  report.objective_unit = "unit of the file";
+  report.bottleneck_s = 92.4;
+  report.peak_memory_bytes = 0;
+  EXPECT_EQ(bottleneck_line(report),
+            "bottleneck: n0 (stage 0 of pipeline 0: 92.4 unit of the file by the published formula)");
+  const Table plans = plans_table({{assigned(c.problem), report}});
+  EXPECT_THAT(plans.rows[0], Contains("92.4 unit of the file"));
+  EXPECT_EQ(std::count(plans.rows[0].begin(), plans.rows[0].end(), "-"), 4);  // time, samples, bubble, memory
+  EXPECT_EQ(stages_table(report, c.graph).rows[0].back(), "-");
+}
+
+TEST(Explain, ThePlanSaysHowItWasFound) {
+  plan::PlanReport report;
+  report.partitioner = "dp";
+  report.order = "cluster";
+  report.stopped_by = "complete";
+  report.planning_time_s = 0.25;
+  EXPECT_EQ(search_line(report), "search: dp, order cluster, complete in 250.00 ms");
+  report.order = "";
+  report.stopped_by = "time";
+  report.certificate = "the best of all plans: 24 s";
+  EXPECT_EQ(search_line(report), "search: dp, stopped by time in 250.00 ms; found the best of all plans: 24 s");
 }
 
 TEST(Explain, BoundNamesItsSourceAndTheGap) {

@@ -93,7 +93,8 @@ TEST(Search, AnInfeasibleLimitNamesTheLeastThatFits) {
 // REPORTS M02: whatever the limit that was too small, the one that is named is enough, and one byte less is not.
 TEST(Search, TheLeastMemoryIsTheLeast) {
   Case c(chain(7), {1, 1, 1}, {1, 5, 1, 1, 2, 1, 3}, 6);
-  for (const std::vector<std::string>& names : {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}}) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"dp"}, {"layer_equal"}, {"time_equal", "dp"}}) {
     Request r = request(c, names);
     r.patience = kNoHurry;
     std::optional<Bytes> named;
@@ -143,7 +144,7 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   model.accelerators = 2;
   builder.carry({"dnn-partitioning", model});
   Case c(builder.build(), {1, 1}, {1, 2}, 64);
-  Request r = request(c, {"time_equal"});
+  Request r = request(c, {"dp", "time_equal"});
   r.problem.objective = plan::Objective::max_load;
   r.problem.pipelines = 1;
   r.schedules = {"gpipe", "1f1b"};
@@ -152,6 +153,8 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   ASSERT_EQ(ranking.plans.size(), 1U);  // two devices, one stage each; replicas are against the rules
   EXPECT_EQ(ranking.plans[0].plan.schedule, "gpipe");
   EXPECT_EQ(ranking.plans[0].report.objective_value, 2);
+  ASSERT_EQ(ranking.refusals.size(), 1U);
+  EXPECT_EQ(ranking.refusals[0].detail, "objective max_load: dp, exact and interleaved search by its formula");
 }
 
 std::vector<double> time_limits;  // of the calls of the partitioner below
