@@ -182,8 +182,12 @@ class Search {
     }
   }
 
+  // Of plans that do not fit the one that needs least, which says how much that is (REPORTS M02).
   void keep(const plan::Candidate& candidate) {
-    if (!best_ || plan::better(problem_.objective, candidate, *best_)) best_ = candidate;
+    const bool neither = best_ && !candidate.report.feasible && !best_->report.feasible;
+    const bool better = !best_ || (neither ? candidate.report.peak_memory_bytes < best_->report.peak_memory_bytes
+                                           : plan::better(problem_.objective, candidate, *best_));
+    if (better) best_ = candidate;
   }
 
   plan::Candidate judged(Plan plan, const NamedOrder& order) {
