@@ -9,6 +9,7 @@
 #include "app/prediction.h"
 #include "app/print.h"
 #include "app/session.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "record/chrome_trace.h"
@@ -125,8 +126,9 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   std::string facts = fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} %", format(run.iteration_time),
                                   report.throughput_samples_per_s, run.bubble_fraction * 100);
   if (left) facts += fmt::format(" · goodput {:.1f} %", left->fraction * 100);
-  const std::string title = fmt::format("{}: {} pipelines, {} micro-batches, {}", session.experiment.name,
-                                        report.pipelines, report.micro_batches, report.schedule);
+  const std::string title =
+      fmt::format("{}: {}, {}, {}", session.experiment.name, counted(report.pipelines, "pipeline"),
+                  counted(report.micro_batches, "micro-batch"), report.schedule);
   if (!arguments.svg.empty()) write(arguments.svg, record::timeline_svg(program, timeline, {title, facts}));
   if (!arguments.trace_file.empty()) {
     write(arguments.trace_file, record::chrome_trace(program, timeline, title, counters(profile)));

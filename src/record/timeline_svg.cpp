@@ -81,12 +81,15 @@ double round_step(double span) {
   return 10 * power;
 }
 
-// Which stage a rank computes: "rank 2 · p1 s0" names pipeline and stage.
+// Which stages a rank computes, "rank 2 · p1 s0, s4": pipelines by number, named once each.
 std::string lane_label(const Program& program, int rank) {
-  std::string label = fmt::format("rank {}", rank);
+  std::string label = fmt::format("rank {} ·", rank);
+  int pipeline = -1;
   for (const ProgramStage& stage : program.stages) {
     if (std::find(stage.ranks.begin(), stage.ranks.end(), rank) == stage.ranks.end()) continue;
-    label += fmt::format(" · pipeline {} stage {}", stage.ref.pipeline, stage.ref.stage);
+    if (stage.ref.pipeline != pipeline) label += fmt::format(" p{}", stage.ref.pipeline);
+    label += fmt::format("{} s{}", stage.ref.pipeline == pipeline ? "," : "", stage.ref.stage);
+    pipeline = stage.ref.pipeline;
   }
   return label;
 }

@@ -97,8 +97,8 @@ TEST(TimelineSvg, TitleFooterAndLanesAreReadable) {
   EXPECT_EQ(xml.fault, "");
   EXPECT_THAT(xml.text, HasSubstr("a < b & \"c\" > d"));
   EXPECT_THAT(xml.text, HasSubstr("bubble 27 %"));
-  EXPECT_THAT(xml.text, HasSubstr("rank 0 · pipeline 0 stage 0"));
-  EXPECT_THAT(xml.text, HasSubstr("rank 1 · pipeline 0 stage 1"));
+  EXPECT_THAT(xml.text, HasSubstr("rank 0 · p0 s0"));
+  EXPECT_THAT(xml.text, HasSubstr("rank 1 · p0 s1"));
   for (const char* kind : {"forward", "backward", "all-reduce", "update"}) EXPECT_THAT(xml.text, HasSubstr(kind));
 }
 
