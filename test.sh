@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 builds=(debug release)
 # Compiling tests is most of the time: without --full the release build has those in which optimised code is at stake, and
 # the debug build has all.
-release_tests='kernels;runtime;partitioners;planner;cli;mpi'
+release_tests='kernels;runtime;cli;mpi'
 needs=(--tests)
 filter=(--label-exclude '^full$')
 case ${1-} in
