@@ -1,4 +1,4 @@
-// Kahn's algorithm with three priorities: a stack for depth-first, else a heap, O((V + E) log V).
+// Kahn's algorithm with several priorities: a stack for depth-first, else a heap, O((V + E) log V).
 #include "partitioners/common/topological_order.h"
 
 #include <algorithm>
@@ -103,10 +103,12 @@ std::vector<std::int64_t> path_lengths(const OpEdges& successors) {
   return length;
 }
 
-// Later ones first; of those that one operator readies, the lowest number: a stack.
-Order depth_first(const OpEdges& successors, std::vector<int> waiting) {
+// Later ones first: a stack. Of those that one operator readies the lowest number, or the highest.
+Order depth_first(const OpEdges& successors, std::vector<int> waiting, bool last_first) {
   std::vector<OpId> stack;
-  for (auto op = static_cast<OpId>(waiting.size()) - 1; op >= 0; --op) {
+  const auto size = static_cast<OpId>(waiting.size());
+  for (OpId i = 0; i < size; ++i) {
+    const OpId op = last_first ? i : size - 1 - i;
     if (waiting[static_cast<std::size_t>(op)] == 0) stack.push_back(op);
   }
   Order order;
@@ -116,8 +118,9 @@ Order depth_first(const OpEdges& successors, std::vector<int> waiting) {
     stack.pop_back();
     order.push_back(op);
     const auto next = successors.of(op);
-    for (auto it = next.rbegin(); it != next.rend(); ++it) {
-      if (--waiting[static_cast<std::size_t>(*it)] == 0) stack.push_back(*it);
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      const OpId reader = next[last_first ? i : next.size() - 1 - i];
+      if (--waiting[static_cast<std::size_t>(reader)] == 0) stack.push_back(reader);
     }
   }
   return order;
@@ -127,7 +130,9 @@ Order depth_first(const OpEdges& successors, std::vector<int> waiting) {
 
 Order topological_order(const Graph& graph, const OpEdges& successors, TieBreak tie_break) {
   std::vector<int> waiting = counts_of_predecessors(successors);
-  if (tie_break == TieBreak::depth_first) return depth_first(successors, std::move(waiting));
+  if (tie_break == TieBreak::depth_first || tie_break == TieBreak::last_branch_first) {
+    return depth_first(successors, std::move(waiting), tie_break == TieBreak::last_branch_first);
+  }
   const auto size = static_cast<std::size_t>(graph.size());
   const bool by_bytes = tie_break == TieBreak::fewest_live_bytes;
   std::vector<std::int64_t> lengths;
@@ -159,8 +164,11 @@ Order topological_order(const Graph& graph, TieBreak tie_break) {
 }
 
 std::vector<Order> topological_orders(const Graph& graph, const OpEdges& successors) {
+  constexpr std::int64_t kLarge = 10'000;
   std::vector<Order> orders;
-  for (const TieBreak tie : {TieBreak::depth_first, TieBreak::fewest_live_bytes, TieBreak::longest_path}) {
+  for (const TieBreak tie :
+       {TieBreak::depth_first, TieBreak::last_branch_first, TieBreak::fewest_live_bytes, TieBreak::longest_path}) {
+    if (tie == TieBreak::last_branch_first && graph.size() > kLarge) continue;
     Order order = topological_order(graph, successors, tie);
     if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(std::move(order));
   }

@@ -75,6 +75,16 @@ TEST(TopologicalOrder, FewestLiveBytesFreesALargeTensorFirst) {
               ElementsAre("keep", "wide", "narrow", "more", "join"));
 }
 
+TEST(TopologicalOrder, LastBranchFirstTakesBranchesTheOtherWay) {
+  GraphBuilder builder("branches");
+  const TensorId in = builder.add_cost("in", {}, {.forward_s = 1, .output_bytes = 1});
+  const TensorId a = builder.add_cost("a", {in}, {.forward_s = 1, .output_bytes = 1});
+  const TensorId b = builder.add_cost("b", {in}, {.forward_s = 1, .output_bytes = 1});
+  builder.add_cost("add", {a, b}, {.forward_s = 1, .output_bytes = 1});
+  const Graph graph = builder.build();
+  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::last_branch_first)), ElementsAre("in", "b", "a", "add"));
+}
+
 TEST(TopologicalOrder, ChainsHaveOneOrder) { EXPECT_EQ(topological_orders(chain(20)).size(), 1U); }
 
 }  // namespace
