@@ -124,11 +124,13 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
 
 // Closed forms only prune where simulating the candidates is affordable; elsewhere they decide.
 constexpr double kSimulatedWork = 2e6;       // operators × devices
+constexpr int kSimulatedDevices = 64;        // each has a program of its own
 constexpr std::size_t kMostSimulated = 256;  // candidates kept for it
 
 bool simulates(const plan::Problem& problem) {
   const double work = static_cast<double>(problem.graph->size()) * problem.cluster->size();
-  return !plan::is_published(problem.objective) && work <= kSimulatedWork;
+  const bool affordable = work <= kSimulatedWork && problem.cluster->size() <= kSimulatedDevices;
+  return affordable && !plan::is_published(problem.objective);
 }
 
 void simulate_candidates(const Session& session, const plan::Problem& problem, bool search_warmup,
