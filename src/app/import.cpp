@@ -57,10 +57,6 @@ void print_summary(const import::Imported& imported) {
                       : fmt::format("planned and simulated only: '{}' has no kernels", summary.without_kernels));
 }
 
-storage::Existing existing(const Arguments& arguments) {
-  return arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
-}
-
 void write(const import::Imported& imported, const Arguments& arguments) {
   const std::string& file = *arguments.output;
   const bool json = std::filesystem::path(file).extension() == ".json";

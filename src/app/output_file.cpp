@@ -9,6 +9,10 @@
 
 namespace millrace::app {
 
+storage::Existing existing(const Arguments& arguments) {
+  return arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
+}
+
 void refuse_same_file(const std::filesystem::path& output, const std::vector<std::filesystem::path>& inputs) {
   for (const std::filesystem::path& input : inputs) {
     std::error_code failure;  // not there: then they are different

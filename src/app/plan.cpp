@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/output_file.h"
 #include "app/planning.h"
 #include "app/print.h"
 #include "app/session.h"
@@ -35,10 +36,6 @@ void print_tables(const Session& session, const Planned& planned, const Argument
   if (arguments.explain && !planned.ranking.refusals.empty()) {
     print("refused:\n" + table_text(planner::refusals_table(planned.ranking.refusals)));
   }
-}
-
-storage::Existing existing(const Arguments& arguments) {
-  return arguments.overwrite ? storage::Existing::replace : storage::Existing::refuse;
 }
 
 void write_plan(const Arguments& arguments, const Plan& plan, const Graph& graph) {

@@ -96,6 +96,17 @@ TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {
   }
 }
 
+// Of the tests themselves: a launcher that never waits for its one rank.
+TEST(Failure, ALauncherThatStaysBehindDoesNotHideWhatItsRanksEndedWith) {
+  const Workplace place;
+  place.write("mpirun", "#!/bin/sh\nsh -c 'exit 4' &\nexec sleep 1000\n");
+  std::filesystem::permissions(place / "mpirun", std::filesystem::perms::owner_all);
+  JobOptions options{1};
+  options.environment = {{"PATH", (place / "").string() + ":" + std::getenv("PATH")}};
+  EXPECT_EQ(place.run({"run", "e.yaml"}, options).code, 4);
+  EXPECT_TRUE(place.left_over().empty());
+}
+
 TEST(Failure, AnErrorOfOneRankAloneEndsAllWithItsCode) {
   const Workplace place;
   place.write("e.yaml", tiny());

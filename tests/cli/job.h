@@ -37,7 +37,7 @@ class Workplace {
   /// Writes a file and returns its name, which is relative to the folder.
   std::string write(const std::string& name, const std::string& text) const;
 
-  /// Runs `millrace words…` to its end. A job that takes longer than a minute is killed: its code is then 137.
+  /// Runs `millrace words…` to its end. A job that takes longer than two minutes is killed: its code is then 137.
   Outcome run(const std::vector<std::string>& words, const JobOptions& options = {}) const;
 
   /// Processes that run in this folder, zombies not counted, ascending.
@@ -58,7 +58,7 @@ class Job {
   Job& operator=(const Job&) = delete;
   ~Job();
 
-  /// Waits for the end.
+  /// Waits for the end. Where the launcher stays behind ranks that have all ended, their code is the job's.
   Outcome wait();
   /// Waits until `holds`. \throws std::runtime_error  when the job ends before, or after a minute.
   void until(const std::string& what, const std::function<bool()>& holds) const;
