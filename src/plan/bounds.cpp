@@ -14,6 +14,8 @@
 namespace millrace::plan {
 namespace {
 
+constexpr double kRounding = 1e-9;  // relative: of sums in another order
+
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 double bytes_of(const Problem& problem, std::span<const TensorId> ids) {
@@ -135,7 +137,6 @@ std::optional<Bound> proven_bound(const Problem& problem, Judge judge) {
 }
 
 double bound_at(Objective objective, double value, double bound) {
-  constexpr double kRounding = 1e-9;
   const bool passed = objective == Objective::memory_efficiency ? value > bound : value < bound;
   return passed && std::abs(value - bound) <= kRounding * std::abs(bound) ? value : bound;
 }
@@ -143,7 +144,6 @@ double bound_at(Objective objective, double value, double bound) {
 std::optional<double> optimality_gap(Objective objective, double value, double bound) {
   const double over = objective == Objective::memory_efficiency ? bound - value : value - bound;
   const double base = objective == Objective::memory_efficiency ? value : bound;
-  constexpr double kRounding = 1e-9;  // relative: sums in another order
   if (over == 0) return 0.0;
   if (base <= 0 || !std::isfinite(over)) return std::nullopt;
   return over < 0 && over >= -kRounding * base ? 0.0 : over / base;

@@ -54,6 +54,8 @@ Plan grid_plan(const Graph& graph, const std::string& schedule, int m, int p, in
 }
 
 class EverySchedule : public testing::TestWithParam<std::string> {};
+class OneStageSchedule : public EverySchedule {};             // a device holds one stage
+class SynchronousOneStageSchedule : public EverySchedule {};  // and several pipelines may be summed
 
 TEST_P(EverySchedule, VerifiesOrNamesItsRuleOnTheGrid) {
   int verified = 0;
@@ -100,8 +102,7 @@ TEST_P(EverySchedule, VerifiesOnOtherNetworks) {
   }
 }
 
-TEST_P(EverySchedule, VerifiesWithUnequalReplicas) {
-  if (schedules::by_name(GetParam()).placement != schedules::Placement::one_stage) GTEST_SKIP() << "one stage a device";
+TEST_P(OneStageSchedule, VerifiesWithUnequalReplicas) {
   const Graph graph = skips(3);
   for (const std::vector<int>& replicas :
        std::vector<std::vector<int>>{{1, 2}, {2, 1}, {3, 2}, {2, 3}, {1, 3, 2}, {3, 2, 1, 2}}) {
@@ -117,9 +118,8 @@ TEST_P(EverySchedule, VerifiesWithUnequalReplicas) {
   }
 }
 
-TEST_P(EverySchedule, VerifiesWithPipelinesThatCutDifferently) {
+TEST_P(OneStageSchedule, VerifiesWithPipelinesThatCutDifferently) {
   const schedules::Entry& entry = schedules::by_name(GetParam());
-  if (entry.placement != schedules::Placement::one_stage) GTEST_SKIP() << "one stage a device";
   for (const Graph& graph : {chain(5), tied(4), skips(3)}) {
     for (const int m : {1, 3}) {
       const std::vector<PipelineShape> shapes{
@@ -136,9 +136,7 @@ TEST_P(EverySchedule, VerifiesWithPipelinesThatCutDifferently) {
   }
 }
 
-TEST_P(EverySchedule, RowsCoverTheBatchOnceInEveryStage) {
-  if (schedules::by_name(GetParam()).placement != schedules::Placement::one_stage) GTEST_SKIP() << "one stage a device";
-  if ((schedules::by_name(GetParam()).capabilities & schedules::kSynchronous) == 0) GTEST_SKIP() << "one pipeline";
+TEST_P(SynchronousOneStageSchedule, RowsCoverTheBatchOnceInEveryStage) {
   const Graph graph = chain(5);
   const Plan plan = make_plan(graph,
                               {{.replicas = {3, 2}, .micro_batches = 4, .share = 0.55},
@@ -159,16 +157,23 @@ TEST_P(EverySchedule, RowsCoverTheBatchOnceInEveryStage) {
   EXPECT_THAT(seen[1], testing::Each(1));
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names(bool one_stage, bool synchronous) {
   std::vector<std::string> all;
-  for (const schedules::Entry& entry : schedules::registry()) all.push_back(entry.name);
+  for (const schedules::Entry& entry : schedules::registry()) {
+    if (one_stage && entry.placement != schedules::Placement::one_stage) continue;
+    if (synchronous && (entry.capabilities & schedules::kSynchronous) == 0) continue;
+    all.push_back(entry.name);
+  }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(names()), [](const auto& info) {
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = "schedule_" + info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(names(false, false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, OneStageSchedule, testing::ValuesIn(names(true, false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Registry, SynchronousOneStageSchedule, testing::ValuesIn(names(true, true)), test_name);
 
 }  // namespace
 }  // namespace millrace::test
