@@ -73,9 +73,6 @@ endfunction()
 
 # Compiling tests is most of what a run of test.sh costs: GoogleTest is parsed once, and tests are optimised little.
 set(MILLRACE_TEST_OPTIONS -O1)
-if(MILLRACE_SANITIZER STREQUAL "address")
-  list(APPEND MILLRACE_TEST_OPTIONS -fno-sanitize=undefined) # undefined behaviour is looked for in the product
-endif()
 add_library(millrace_test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/support/headers.cpp)
 target_link_libraries(millrace_test_headers PRIVATE GTest::gmock millrace_settings)
 target_compile_options(millrace_test_headers PRIVATE ${MILLRACE_TEST_OPTIONS})
