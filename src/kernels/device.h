@@ -30,6 +30,15 @@ struct ExecutableBytes {
   int slots = 0;
 };
 
+/// Hears during a backward which operators are done, so that the reduction of their gradients can start inside of it
+/// (METHODS 5, level 2).
+class BackwardObserver {
+ public:
+  virtual ~BackwardObserver() = default;
+  /// The parameter gradients of `op`, and of all operators behind it, are complete for this backward.
+  virtual void done(OpId op) = 0;
+};
+
 /// A stage compiled for a fixed number of rows. A slot holds one live micro-batch, from its forward to the end of its
 /// backward. Border buffers are plain row-major [rows, dims…]. After compilation nothing allocates.
 /// The gradients that the readers of a tensor contribute are added in descending operator order, starting from what
@@ -58,6 +67,13 @@ class Executable {
   /// The two halves of backward, for schedules that split it: input first, then weight, on the same slot.
   virtual void backward_input(int slot) = 0;
   virtual void backward_weight(int slot) = 0;
+
+  /// Begins to compute again what the forward of `slot` dropped (CompileOptions::recompute): the segment that its
+  /// backward reads first. The backward brings back the others one by one, each when the one before is gone
+  /// (METHODS 3). May be left out: then the backward does all of it. Nothing to do where nothing is dropped.
+  virtual void recompute(int /*slot*/) {}
+  /// Who hears of backward and backward_weight from now on; null: nobody. A device may tell nothing.
+  virtual void observe(BackwardObserver* /*observer*/) {}
 };
 
 struct CompileOptions {
@@ -66,6 +82,9 @@ struct CompileOptions {
   bool training = true;         ///< false: forward only; dropout passes through, batch norm uses running statistics
   bool split_backward = false;  ///< backward_input and backward_weight are called apart
   std::uint64_t seed = 1;       ///< of dropout masks
+  /// Ascending: operators whose activations no slot keeps; they run again before their backward, on the same dropout
+  /// masks and without depositing statistics.
+  std::vector<OpId> recompute{};
 };
 
 class Device {

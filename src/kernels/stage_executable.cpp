@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/arena.h"
 #include "kernels/gradient_flow.h"
+#include "kernels/recompute_plan.h"
 #include "kernels/tensor_plan.h"
 
 namespace millrace::kernels {
@@ -17,15 +19,24 @@ namespace {
 
 /// The pointers of one operator on one slot, set once; calls point into these lists.
 struct Operands {
-  std::vector<const void*> inputs, parameters, buffers;
+  std::vector<const void*> inputs;
   std::vector<void*> outputs;
+  std::vector<const void*> again_inputs;  // in its second forward
+  std::vector<void*> again_outputs;
   std::vector<const void*> saved_inputs;  // in backward
   std::vector<void*> saved_outputs;
   std::vector<const void*> output_gradients;
   std::vector<void*> input_gradients, parameter_gradients, buffer_gradients;
   void* extra = nullptr;
+  void* again_extra = nullptr;  // where backward finds it: as `extra` where it is not dropped
   void* forward_scratch = nullptr;
+  void* again_scratch = nullptr;
   void* backward_scratch = nullptr;
+};
+
+/// The values that one operator reads, of one version of the parameters.
+struct Weights {
+  std::vector<const void*> parameters, buffers;
 };
 
 /// Sums that follow an operator's backward_input.
@@ -45,18 +56,30 @@ struct Slot {
   std::vector<std::vector<Addition>> additions;  // by position
 };
 
+std::vector<bool> extras(std::span<const std::unique_ptr<OpKernel>> kernels) {
+  std::vector<bool> has;
+  for (const auto& kernel : kernels) has.push_back(kernel->extra_bytes() > 0);
+  return has;
+}
+
+constexpr std::pair<int, std::size_t> kNothingBack{-1, 0};
+
 class StageExecutable : public Executable {
  public:
   StageExecutable(const StageGraph& stage, StageParameters& parameters, const CompileOptions& options,
                   std::unique_ptr<KernelFactory> factory)
       : stage_(stage),
+        parameters_(parameters),
         options_(options),
         factory_(std::move(factory)),
         kernels_(make_kernels()),
         flow_(gradient_flow(stage_)),
-        plan_(plan_tensors(stage_, flow_, options_, *factory_, kernels_)),
+        again_(plan_recompute(stage_, flow_, options_.training ? std::span(options_.recompute) : std::span<OpId>(),
+                              extras(kernels_))),
+        plan_(plan_tensors(stage_, flow_, again_, options_, *factory_, kernels_)),
         block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
     slots_.resize(static_cast<std::size_t>(options_.slots));
+    bind_weights();
     for (int slot = 0; slot < options_.slots; ++slot) bind(slot, parameters);
   }
 
@@ -86,11 +109,13 @@ class StageExecutable : public Executable {
     std::copy_n(context.samples.begin(), given, state.samples);
     std::fill(state.samples + given, state.samples + options_.rows, -1);  // padding rows without an id
 
+    back_ = kNothingBack;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       const Operands& op = state.ops[i];
-      OpCall call = begin_call(state, op);
+      OpCall call = begin_call(state, i);
       call.inputs = op.inputs;
       call.outputs = op.outputs;
+      call.extra = op.extra;
       call.scratch = op.forward_scratch;
       kernels_[i]->forward(call);
     }
@@ -98,18 +123,43 @@ class StageExecutable : public Executable {
 
   void backward(int slot) override {
     for (std::size_t i = kernels_.size(); i-- > 0;) {
+      bring_back(i, slot);
       backward_input_of(i, slot);
       backward_weight_of(i, slot);
+      tell(i);
     }
+    back_ = kNothingBack;
   }
 
   void backward_input(int slot) override {
-    for (std::size_t i = kernels_.size(); i-- > 0;) backward_input_of(i, slot);
+    for (std::size_t i = kernels_.size(); i-- > 0;) {
+      bring_back(i, slot);
+      backward_input_of(i, slot);
+    }
+    back_ = kNothingBack;
   }
 
+  // Only one segment exists at once, so the weights' half brings each back again.
   void backward_weight(int slot) override {
-    for (std::size_t i = kernels_.size(); i-- > 0;) backward_weight_of(i, slot);
+    for (std::size_t i = kernels_.size(); i-- > 0;) {
+      bring_back(i, slot);
+      backward_weight_of(i, slot);
+      tell(i);
+    }
+    back_ = kNothingBack;
   }
+
+  void recompute(int slot) override {
+    for (std::size_t i = kernels_.size(); i-- > 0;) {
+      if (again_.before[i].empty()) continue;
+      back_ = kNothingBack;
+      bring_back(i, slot);
+      back_ = {slot, i};
+      return;
+    }
+  }
+
+  void observe(BackwardObserver* observer) override { observer_ = observer; }
 
  private:
   std::vector<std::unique_ptr<OpKernel>> make_kernels() const {
@@ -128,6 +178,24 @@ class StageExecutable : public Executable {
   void* find(int slot, const std::unordered_map<TensorId, Place>& places, TensorId tensor) const {
     const auto found = places.find(tensor);
     return found == places.end() ? nullptr : at(slot, found->second);
+  }
+
+  /// Where a tensor is after what was dropped is back.
+  void* find_again(int slot, TensorId tensor) const {
+    return find(slot, plan_.recomputed.contains(tensor) ? plan_.recomputed : plan_.values, tensor);
+  }
+
+  /// One list a version: the newest values first, then the copies.
+  void bind_weights() {
+    for (int copy = StageParameters::kNewest; copy < parameters_.copies(); ++copy) {
+      std::vector<Weights>& of_ops = weights_.emplace_back();
+      for (const OpId id : stage_.ops) {
+        const Operator& op = stage_.graph->op(id);
+        Weights& weights = of_ops.emplace_back();
+        for (const TensorId tensor : op.parameters) weights.parameters.push_back(parameters_.value(tensor, copy));
+        for (const TensorId tensor : op.buffers) weights.buffers.push_back(parameters_.value(tensor, copy));
+      }
+    }
   }
 
   void* border(const std::vector<TensorId>& list, const std::unordered_map<TensorId, Place>& places, int slot,
@@ -149,9 +217,12 @@ class StageExecutable : public Executable {
       Operands operands;
       for (const TensorId tensor : op.inputs) operands.inputs.push_back(find(slot, plan_.values, tensor));
       for (const TensorId tensor : op.outputs) operands.outputs.push_back(find(slot, plan_.values, tensor));
-      for (const TensorId tensor : op.parameters) operands.parameters.push_back(parameters.value(tensor));
-      for (const TensorId tensor : op.buffers) operands.buffers.push_back(parameters.value(tensor));
+      for (const TensorId tensor : op.inputs) operands.again_inputs.push_back(find_again(slot, tensor));
+      for (const TensorId tensor : op.outputs) operands.again_outputs.push_back(find_again(slot, tensor));
       operands.extra = at(slot, places.extra);
+      const bool moves = places.recomputed_extra.region != Place::Region::none;
+      operands.again_extra = moves ? at(slot, places.recomputed_extra) : operands.extra;
+      operands.again_scratch = at(slot, places.recompute_scratch);
       operands.forward_scratch = at(slot, places.forward_scratch);
       if (options_.training) {
         operands.backward_scratch = at(slot, places.backward_scratch);
@@ -171,10 +242,10 @@ class StageExecutable : public Executable {
     operands.saved_inputs.resize(op.inputs.size());
     operands.saved_outputs.resize(op.outputs.size());
     for (const int k : saved.inputs) {
-      operands.saved_inputs[static_cast<std::size_t>(k)] = operands.inputs[static_cast<std::size_t>(k)];
+      operands.saved_inputs[static_cast<std::size_t>(k)] = operands.again_inputs[static_cast<std::size_t>(k)];
     }
     for (const int k : saved.outputs) {
-      operands.saved_outputs[static_cast<std::size_t>(k)] = operands.outputs[static_cast<std::size_t>(k)];
+      operands.saved_outputs[static_cast<std::size_t>(k)] = operands.again_outputs[static_cast<std::size_t>(k)];
     }
     for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
     for (const TensorId tensor : op.outputs) {
@@ -188,52 +259,78 @@ class StageExecutable : public Executable {
     }
   }
 
-  OpCall begin_call(const Slot& state, const Operands& op) const {
+  OpCall begin_call(const Slot& state, std::size_t i) const {
+    const Weights& weights = weights_[static_cast<std::size_t>(parameters_.reading() - StageParameters::kNewest)][i];
     OpCall call;
     call.rows = options_.rows;
     call.valid_rows = state.valid_rows;
     call.row_weight = state.row_weight;
     call.step = state.step;
     call.samples = {state.samples, static_cast<std::size_t>(options_.rows)};
-    call.parameters = op.parameters;
-    call.buffers = op.buffers;
-    call.buffer_gradients = op.buffer_gradients;
-    call.extra = op.extra;
+    call.parameters = weights.parameters;
+    call.buffers = weights.buffers;
+    call.buffer_gradients = state.ops[i].buffer_gradients;
     return call;
   }
 
-  OpCall begin_backward_call(const Slot& state, const Operands& op) const {
-    OpCall call = begin_call(state, op);
+  OpCall begin_backward_call(const Slot& state, std::size_t i) const {
+    const Operands& op = state.ops[i];
+    OpCall call = begin_call(state, i);
     call.inputs = op.saved_inputs;
     call.outputs = op.saved_outputs;
     call.output_gradients = op.output_gradients;
     call.input_gradients = op.input_gradients;
     call.parameter_gradients = op.parameter_gradients;
+    call.extra = op.again_extra;
     call.scratch = op.backward_scratch;
     return call;
+  }
+
+  /// The segment that the backward of operator `i` begins runs again, unless recompute() has done so.
+  void bring_back(std::size_t i, int slot) {
+    if (again_.before[i].empty() || back_ == std::pair(slot, i)) return;
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    for (const std::size_t position : again_.before[i]) {
+      const Operands& op = state.ops[position];
+      OpCall call = begin_call(state, position);
+      call.row_weight = 0;  // the statistics of this micro-batch are deposited already
+      call.inputs = op.again_inputs;
+      call.outputs = op.again_outputs;
+      call.extra = op.again_extra;
+      call.scratch = op.again_scratch;
+      kernels_[position]->forward(call);
+    }
+  }
+
+  void tell(std::size_t i) const {
+    if (observer_ != nullptr) observer_->done(stage_.ops[i]);
   }
 
   void backward_input_of(std::size_t i, int slot) {
     if (!flow_.active[i]) return;
     const Slot& state = slots_[static_cast<std::size_t>(slot)];
-    kernels_[i]->backward_input(begin_backward_call(state, state.ops[i]));
+    kernels_[i]->backward_input(begin_backward_call(state, i));
     for (const Addition& addition : state.additions[i]) factory_->add(addition.tensor, addition.sum, addition.term);
   }
 
   void backward_weight_of(std::size_t i, int slot) {
-    const Slot& state = slots_[static_cast<std::size_t>(slot)];
-    if (!flow_.active[i] || state.ops[i].parameters.empty()) return;
-    kernels_[i]->backward_weight(begin_backward_call(state, state.ops[i]));
+    if (!flow_.active[i] || weights_.front()[i].parameters.empty()) return;
+    kernels_[i]->backward_weight(begin_backward_call(slots_[static_cast<std::size_t>(slot)], i));
   }
 
   StageGraph stage_;
+  const StageParameters& parameters_;
   CompileOptions options_;
   std::unique_ptr<KernelFactory> factory_;
   std::vector<std::unique_ptr<OpKernel>> kernels_;
   GradientFlow flow_;
+  RecomputePlan again_;
   TensorPlan plan_;
   Block block_;
   std::vector<Slot> slots_;
+  std::vector<std::vector<Weights>> weights_;        // by version and position
+  std::pair<int, std::size_t> back_ = kNothingBack;  // slot and position of the segment that is back already
+  BackwardObserver* observer_ = nullptr;
 };
 
 }  // namespace

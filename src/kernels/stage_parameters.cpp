@@ -123,11 +123,19 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
   return elements;
 }
 
-void StageParameters::zero_gradients() { std::memset(gradients_.get(), 0, static_cast<std::size_t>(gradient_bytes())); }
-
-void StageParameters::combine_uses() {
+void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
   const std::int64_t size = real_bytes(precision_);
-  for (const Place& place : places_) {
+  for (std::size_t i = first; i < first + count; ++i) {
+    const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
+    std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
+    for (const auto& [op, offset] : places_[i].uses) std::memset(gradients_.get() + offset * size, 0, bytes);
+  }
+}
+
+void StageParameters::combine_uses(std::size_t first, std::size_t count) {
+  const std::int64_t size = real_bytes(precision_);
+  for (std::size_t i = first; i < first + count; ++i) {
+    const Place& place = places_.at(i);
     for (std::size_t use = 1; use < place.uses.size(); ++use) {
       std::byte* sum = gradients_.get() + place.offset * size;
       std::byte* term = gradients_.get() + place.uses[use].second * size;
@@ -138,6 +146,34 @@ void StageParameters::combine_uses() {
       }
     }
   }
+}
+
+void StageParameters::reserve_copies(int count) {
+  copies_.clear();
+  copy_versions_.assign(index(count), 0);
+  for (int i = 0; i < count; ++i) {
+    copies_.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
+  }
+}
+
+void StageParameters::keep(int copy) {
+  std::memcpy(copies_.at(index(copy)).get(), values_.get(), static_cast<std::size_t>(value_bytes()));
+  copy_versions_[index(copy)] = version_;
+}
+
+void StageParameters::restore(int copy, std::size_t first, std::size_t count) {
+  const std::int64_t size = real_bytes(precision_);
+  for (std::size_t i = first; i < first + count; ++i) {
+    const std::int64_t offset = places_.at(i).offset * size;
+    std::memcpy(values_.get() + offset, copies_.at(index(copy)).get() + offset,
+                static_cast<std::size_t>(places_[i].elements * size));
+  }
+  values_changed();
+}
+
+const void* StageParameters::value(TensorId tensor, int copy) const {
+  const std::byte* values = copy == kNewest ? values_.get() : copies_.at(index(copy)).get();
+  return values + place(tensor).offset * real_bytes(precision_);
 }
 
 std::int64_t StageParameters::value_bytes() const { return elements_ * real_bytes(precision_); }

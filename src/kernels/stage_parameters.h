@@ -41,14 +41,34 @@ class StageParameters {
   void* gradient_range(std::size_t first);
   std::int64_t range_elements(std::size_t first, std::size_t count) const;
 
-  void zero_gradients();
-  void combine_uses();
+  void zero_gradients() { zero_gradients(0, order_.size()); }
+  void combine_uses() { combine_uses(0, order_.size()); }
+  /// The same for the tensors `order()[first .. first + count)`.
+  void zero_gradients(std::size_t first, std::size_t count);
+  void combine_uses(std::size_t first, std::size_t count);
 
-  /// Rises with every change of values: copies in other layouts refresh when they see a new one.
-  std::uint64_t version() const { return version_; }
+  /// Rises with every change of the values that are read: copies in other layouts refresh when they see another one.
+  std::uint64_t version() const { return reading_ == kNewest ? version_ : copy_versions_[index(reading_)]; }
   void values_changed() { ++version_; }
 
+  // Older versions of the values, for schedules that keep several. Only the newest is ever updated.
+
+  static constexpr int kNewest = -1;
+  /// Makes room for `count` copies. \pre nothing is compiled with these parameters yet.
+  void reserve_copies(int count);
+  int copies() const { return static_cast<int>(copies_.size()); }
+  /// Copies the newest values.
+  void keep(int copy);
+  /// Takes the tensors `order()[first .. first + count)` of a copy as the newest values.
+  void restore(int copy, std::size_t first, std::size_t count);
+  /// Computations read these values from now on.
+  void read(int copy) { reading_ = copy; }
+  int reading() const { return reading_; }
+  /// The value of a tensor in a copy (kNewest: value(tensor)).
+  const void* value(TensorId tensor, int copy) const;
+
   std::int64_t value_bytes() const;
+  std::int64_t copy_bytes() const { return copies() * value_bytes(); }
   std::int64_t gradient_bytes() const;
 
  private:
@@ -58,6 +78,7 @@ class StageParameters {
     std::vector<std::pair<OpId, std::int64_t>> uses;  // operator, offset of its accumulator in gradients_
   };
   const Place& place(TensorId tensor) const;
+  static std::size_t index(int copy) { return static_cast<std::size_t>(copy); }
 
   const Graph* graph_;
   Precision precision_;
@@ -69,6 +90,9 @@ class StageParameters {
   std::unique_ptr<std::byte[]> values_;
   std::unique_ptr<std::byte[]> gradients_;
   std::uint64_t version_ = 1;
+  std::vector<std::unique_ptr<std::byte[]>> copies_;
+  std::vector<std::uint64_t> copy_versions_;
+  int reading_ = kNewest;
 };
 
 }  // namespace millrace::kernels

@@ -36,15 +36,29 @@ class PassMemory {
 
 class Planner {
  public:
-  Planner(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
+  Planner(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again, const CompileOptions& options,
           const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels)
-      : stage_(stage), flow_(flow), options_(options), factory_(factory), kernels_(kernels) {}
+      : stage_(stage),
+        flow_(flow),
+        again_(again),
+        options_(options),
+        factory_(factory),
+        kernels_(kernels),
+        backward_times_(stage.ops.size()),
+        recompute_times_(stage.ops.size(), -1) {
+    std::int64_t time = 0;
+    for (std::size_t i = stage.ops.size(); i-- > 0;) {
+      for (const std::size_t position : again.before[i]) recompute_times_[position] = time++;
+      backward_times_[i] = time++;
+    }
+  }
 
   TensorPlan plan() {
     plan_.ops.resize(stage_.ops.size());
     plan_.samples = in_slot(options_.rows * static_cast<std::int64_t>(sizeof(std::int64_t)));
     plan_values();
     if (options_.training) plan_gradients();
+    plan_recomputed();
     plan_kernel_memory();
     // Passes never overlap in time, so they share the workspace behind the stage's input gradients.
     const std::int64_t base = plan_.workspace_bytes;
@@ -55,9 +69,7 @@ class Planner {
  private:
   const Operator& op(std::size_t position) const { return stage_.graph->op(stage_.ops[position]); }
   /// Time in the backward pass of the operator at `position`.
-  std::int64_t backward_time(std::size_t position) const {
-    return static_cast<std::int64_t>(stage_.ops.size() - 1 - position);
-  }
+  std::int64_t backward_time(std::size_t position) const { return backward_times_[position]; }
 
   Place in_slot(std::int64_t bytes) {
     const Place place{Place::Region::slot, plan_.slot_bytes};
@@ -73,6 +85,11 @@ class Planner {
       for (const int k : kept.inputs) saved.insert(op(i).inputs[static_cast<std::size_t>(k)]);
       for (const int k : kept.outputs) saved.insert(op(i).outputs[static_cast<std::size_t>(k)]);
     }
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      // An operator that runs again reads what is not dropped where its first forward left it.
+      if (recompute_times_[i] >= 0) saved.insert(op(i).inputs.begin(), op(i).inputs.end());
+    }
+    for (const TensorId tensor : again_.dropped) saved.erase(tensor);
     return saved;
   }
 
@@ -95,6 +112,33 @@ class Planner {
           forward_.request(place, bytes, time, read == last_read.end() ? time : read->second);
         }
       }
+    }
+  }
+
+  /// What is dropped is back from its second forward to the last that reads it then.
+  void plan_recomputed() {
+    std::unordered_map<TensorId, std::pair<std::int64_t, std::int64_t>> times;
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      if (recompute_times_[i] < 0) continue;
+      for (const TensorId output : op(i).outputs) {
+        if (again_.dropped.contains(output)) times[output] = {recompute_times_[i], recompute_times_[i]};
+      }
+      for (const TensorId input : op(i).inputs) {
+        if (again_.dropped.contains(input)) times.at(input).second = recompute_times_[i];
+      }
+    }
+    for (std::size_t i = stage_.ops.size(); i-- > 0;) {
+      if (!flow_.active[i] || !options_.training) continue;
+      const Saved kept = op(i).schema->saved(op(i).attributes, stage_.graph->shapes(stage_.ops[i]));
+      const auto reads = [&](TensorId tensor) {
+        const auto found = times.find(tensor);
+        if (found != times.end()) found->second.second = std::max(found->second.second, backward_time(i));
+      };
+      for (const int k : kept.inputs) reads(op(i).inputs[static_cast<std::size_t>(k)]);
+      for (const int k : kept.outputs) reads(op(i).outputs[static_cast<std::size_t>(k)]);
+    }
+    for (const auto& [tensor, time] : times) {
+      backward_.request(plan_.recomputed[tensor], factory_.tensor_bytes(tensor), time.first, time.second);
     }
   }
 
@@ -148,14 +192,22 @@ class Planner {
       OpPlaces& places = plan_.ops[i];
       const auto time = static_cast<std::int64_t>(i);
       if (kernel.extra_bytes() > 0) {
-        if (flow_.active[i] && options_.training) {
+        const bool kept = flow_.active[i] && options_.training;
+        if (kept && !again_.drops_extra[i]) {
           places.extra = in_slot(kernel.extra_bytes());
         } else {
           forward_.request(places.extra, kernel.extra_bytes(), time, time);
         }
+        if (recompute_times_[i] >= 0) {
+          const std::int64_t last = kept ? backward_time(i) : recompute_times_[i];
+          backward_.request(places.recomputed_extra, kernel.extra_bytes(), recompute_times_[i], last);
+        }
       }
       if (kernel.scratch_bytes() > 0) {
         forward_.request(places.forward_scratch, kernel.scratch_bytes(), time, time);
+        if (recompute_times_[i] >= 0) {
+          backward_.request(places.recompute_scratch, kernel.scratch_bytes(), recompute_times_[i], recompute_times_[i]);
+        }
         if (options_.training && flow_.active[i]) {
           backward_.request(places.backward_scratch, kernel.scratch_bytes(), backward_time(i), backward_time(i));
         }
@@ -165,9 +217,12 @@ class Planner {
 
   const StageGraph& stage_;
   const GradientFlow& flow_;
+  const RecomputePlan& again_;
   const CompileOptions& options_;
   const KernelFactory& factory_;
   std::span<const std::unique_ptr<OpKernel>> kernels_;
+  std::vector<std::int64_t> backward_times_;   // by position
+  std::vector<std::int64_t> recompute_times_;  // by position, in the backward pass; -1: does not run again
   TensorPlan plan_;
   PassMemory forward_;
   PassMemory backward_;
@@ -175,9 +230,10 @@ class Planner {
 
 }  // namespace
 
-TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
-                        const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels) {
-  return Planner(stage, flow, options, factory, kernels).plan();
+TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again,
+                        const CompileOptions& options, const KernelFactory& factory,
+                        std::span<const std::unique_ptr<OpKernel>> kernels) {
+  return Planner(stage, flow, again, options, factory, kernels).plan();
 }
 
 }  // namespace millrace::kernels

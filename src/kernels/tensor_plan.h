@@ -10,6 +10,7 @@
 #include "kernels/device.h"
 #include "kernels/gradient_flow.h"
 #include "kernels/kernel_factory.h"
+#include "kernels/recompute_plan.h"
 
 namespace millrace::kernels {
 
@@ -23,7 +24,9 @@ struct Place {
 /// The buffers of one operator besides its tensors.
 struct OpPlaces {
   Place extra;
+  Place recomputed_extra;  ///< where it lies from its second forward on; none: it is still in `extra`
   Place forward_scratch;
+  Place recompute_scratch;
   Place backward_scratch;
   /// By input: where its gradient is written before it is added to those of later readers. None: it is not wanted, or
   /// the first, which its kernel writes straight into TensorPlan::gradients.
@@ -32,18 +35,22 @@ struct OpPlaces {
 
 /// Slots hold the border's tensors and gradients from outside, what backward reads (the schema's `saved`) and the
 /// kernels' extras. The workspace holds activations that forward alone reads, gradients and scratch; the stage's input
-/// gradients lie apart in it, since they are read until the next backward.
+/// gradients lie apart in it, since they are read until the next backward. What is dropped lies in the workspace of the
+/// forward first and in that of the backward when it is back, from its segment's second forward to the last backward
+/// that reads it.
 struct TensorPlan {
   std::unordered_map<TensorId, Place> values;
-  std::unordered_map<TensorId, Place> gradients;  ///< summed over all readers
-  std::vector<OpPlaces> ops;                      ///< by position in StageGraph::ops
-  Place samples;                                  ///< the row's sample ids, 64-bit each
+  std::unordered_map<TensorId, Place> recomputed;  ///< of RecomputePlan::dropped
+  std::unordered_map<TensorId, Place> gradients;   ///< summed over all readers
+  std::vector<OpPlaces> ops;                       ///< by position in StageGraph::ops
+  Place samples;                                   ///< the row's sample ids, 64-bit each
   std::int64_t slot_bytes = 0;
   std::int64_t workspace_bytes = 0;
 };
 
 /// \param kernels  of the stage's operators, by position.
-TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const CompileOptions& options,
-                        const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels);
+TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again,
+                        const CompileOptions& options, const KernelFactory& factory,
+                        std::span<const std::unique_ptr<OpKernel>> kernels);
 
 }  // namespace millrace::kernels

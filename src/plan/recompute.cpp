@@ -2,10 +2,9 @@
 #include "plan/recompute.h"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 
 #include "graph/footprint.h"
+#include "graph/recompute_segments.h"
 
 namespace millrace::plan {
 namespace {
@@ -16,12 +15,10 @@ class Keeping {
  public:
   Keeping(const StageGraph& stage, std::span<const OpId> recompute, std::int64_t real_bytes)
       : stage_(stage), graph_(*stage.graph), real_(real_bytes), segments_(stage.ops.size(), kNotRecomputed) {
-    std::unordered_map<std::string_view, int> tags;
-    for (const OpId op : recompute) {
-      const std::string& tag = graph_.op(op).layer;
-      const int segment = tag.empty() ? count_ : tags.try_emplace(tag, count_).first->second;
-      if (segment == count_) ++count_;
-      segments_[index(op)] = segment;
+    const std::vector<int> segments = recompute_segments(graph_, recompute);
+    for (std::size_t i = 0; i < recompute.size(); ++i) {
+      segments_[index(recompute[i])] = segments[i];
+      count_ = std::max(count_, segments[i] + 1);
     }
   }
 

@@ -10,8 +10,7 @@
 
 namespace millrace::plan {
 
-/// Recomputed operators with one layer tag are a segment, those without a tag each one of their own. A segment is run
-/// again, from tensors that stay, right before its backward; only one is back at a time.
+/// A segment (graph/recompute_segments.h) is run again, from tensors that stay, right before its backward.
 struct KeptActivations {
   /// Batched tensors, each once, ascending: the stage's border, what backward reads of operators that are not
   /// recomputed, and what a segment reads of others.

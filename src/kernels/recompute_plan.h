@@ -1,0 +1,30 @@
+// What of a stage runs again before its backward, and which tensors that brings back (METHODS 3).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "graph/stage_graph.h"
+#include "kernels/gradient_flow.h"
+
+namespace millrace::kernels {
+
+/// Positions are those of StageGraph::ops.
+struct RecomputePlan {
+  /// By position of an operator: the positions, ascending, of those that run again right before its backward.
+  std::vector<std::vector<std::size_t>> before;
+  /// By position: what the operator keeps beside tensors is dropped too.
+  std::vector<bool> drops_extra;
+  /// Tensors that are dropped and written again, by those that run again. All others that backward reads stay.
+  std::unordered_set<TensorId> dropped;
+};
+
+/// \param recompute   ascending; of the stage's operators.
+/// \param has_extra   by position: the operator's kernel keeps something beside tensors.
+/// An operator that backward needs nothing of does not run again.
+RecomputePlan plan_recompute(const StageGraph& stage, const GradientFlow& flow, std::span<const OpId> recompute,
+                             const std::vector<bool>& has_extra);
+
+}  // namespace millrace::kernels
