@@ -287,7 +287,7 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
   if (data.tail == dataset::Tail::uneven && train_samples % data.batch != 0) {
     programs.train.push_back(training_program(session.graph, plan, train_samples % data.batch, tag_limit));
   }
-  for (const Program& program : programs.train) runtime::require_supported(program);
+  for (const Program& program : programs.train) runtime::require_supported(program, session.experiment.train.clip_norm);
   std::vector<std::int64_t> sizes;
   if (test_samples > 0) sizes.push_back(data.batch);
   if (test_samples % data.batch != 0) sizes.push_back(test_samples % data.batch);

@@ -7,21 +7,17 @@
 #include <tuple>
 
 namespace millrace::runtime {
-namespace {
 
 std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
   const bool real = tensor.shape.element == ElementType::real;
   return tensor.shape.elements_per_sample() * (real ? kernels::real_bytes(precision) : kernels::kIndexBytes);
 }
 
-}  // namespace
-
 Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
                    comm::Transport& transport)
     : program_(program), transport_(transport), window_(program.receive_window) {
   row_bytes_.resize(program.transfers.size());
   channel_of_.assign(program.transfers.size(), -1);
-  position_of_.assign(program.transfers.size(), -1);
 
   std::map<std::tuple<Direction, TensorId, int, int, int, int>, std::int32_t> known;
   for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
@@ -37,13 +33,13 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
     Channel& channel = channels_[static_cast<std::size_t>(entry->second)];
     row_bytes_[id] = bytes_per_row(graph.tensor(t.tensor), precision);
     channel_of_[id] = entry->second;
-    position_of_[id] = static_cast<std::int32_t>(channel.transfers.size());
-    channel.transfers.push_back(instruction.transfer);
+    channel.listed.push_back({instruction.transfer, instruction.lag});
     channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
   }
   for (const std::int32_t index : receiving_) {
     Channel& channel = channels_[static_cast<std::size_t>(index)];
-    const std::size_t count = std::min(channel.transfers.size(), static_cast<std::size_t>(window_ + 1));
+    channel.transfers.reserve(channel.listed.size());
+    const std::size_t count = std::min(channel.listed.size(), static_cast<std::size_t>(window_ + 1));
     for (std::size_t b = 0; b < count; ++b) {
       channel.buffers.emplace_back();
       channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
@@ -63,12 +59,22 @@ std::int64_t Exchange::buffer_bytes() const {
   return bytes;
 }
 
-void Exchange::begin() {
+void Exchange::begin(std::int64_t round, std::int64_t begun) {
   for (const std::int32_t index : receiving_) {
     Channel& channel = channels_[static_cast<std::size_t>(index)];
+    channel.transfers.clear();
+    for (const Listed& listed : channel.listed) {
+      const std::int64_t iteration = round - listed.lag;
+      if (iteration >= 0 && iteration < begun) channel.transfers.push_back(listed.transfer);
+    }
     channel.posted = 0;
-    while (channel.posted < channel.buffers.size()) post(channel);
+    channel.received = 0;
+    while (channel.posted < std::min(channel.buffers.size(), channel.transfers.size())) post(channel);
   }
+}
+
+Exchange::Channel& Exchange::channel_of(std::int32_t transfer) {
+  return channels_[static_cast<std::size_t>(channel_of_[static_cast<std::size_t>(transfer)])];
 }
 
 void Exchange::post(Channel& channel) {
@@ -83,16 +89,16 @@ void Exchange::post(Channel& channel) {
 }
 
 const void* Exchange::receive(std::int32_t transfer, comm::WaitObserver& observer) {
-  const auto id = static_cast<std::size_t>(transfer);
-  Channel& channel = channels_[static_cast<std::size_t>(channel_of_[id])];
-  Buffer& buffer = channel.buffers[static_cast<std::size_t>(position_of_[id]) % channel.buffers.size()];
+  Channel& channel = channel_of(transfer);
+  Buffer& buffer = channel.buffers[channel.received % channel.buffers.size()];
   transport_.wait(buffer.ticket, &observer);
   buffer.ticket = comm::kNoTicket;
   return buffer.data.get();
 }
 
 void Exchange::release(std::int32_t transfer) {
-  Channel& channel = channels_[static_cast<std::size_t>(channel_of_[static_cast<std::size_t>(transfer)])];
+  Channel& channel = channel_of(transfer);
+  ++channel.received;
   if (channel.posted < channel.transfers.size()) post(channel);
 }
 
@@ -119,7 +125,7 @@ Exchange::Buffer& Exchange::free_buffer(Channel& channel, comm::WaitObserver& ob
 void Exchange::send(std::int32_t transfer, const void* data, comm::WaitObserver& observer) {
   const auto id = static_cast<std::size_t>(transfer);
   const Transfer& t = program_.transfers[id];
-  Buffer& buffer = free_buffer(channels_[static_cast<std::size_t>(channel_of_[id])], observer);
+  Buffer& buffer = free_buffer(channel_of(transfer), observer);
   const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
   std::memcpy(buffer.data.get(), data, bytes);
   buffer.ticket = transport_.send({buffer.data.get(), bytes}, t.receiver, t.tag);

@@ -13,6 +13,9 @@
 
 namespace millrace::runtime {
 
+/// Bytes of one row of an activation or of its gradient.
+std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision);
+
 /// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that
 /// is waited for; sends copy into buffers of their own, which free when they are matched. Training never waits for one
 /// (the verifier's rule). Evaluation does once a channel holds window + 1: a stage that only computes forwards would
@@ -22,8 +25,9 @@ class Exchange {
   Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
            comm::Transport& transport);
 
-  /// Start of an iteration: posts the first receives of every channel.
-  void begin();
+  /// Start of a round of the program's list, the one in which iteration `round` begins, or one that drains: posts the
+  /// first receives of every channel. `begun`: iterations that have begun so far; messages of others do not come.
+  void begin(std::int64_t round = 0, std::int64_t begun = 1);
   void send(std::int32_t transfer, const void* data, comm::WaitObserver& observer);
   /// Waits for the transfer's data; valid until release(transfer).
   const void* receive(std::int32_t transfer, comm::WaitObserver& observer);
@@ -37,26 +41,32 @@ class Exchange {
   std::int64_t transfer_bytes(std::int32_t transfer) const;
 
  private:
+  struct Listed {
+    std::int32_t transfer = -1;
+    std::int32_t lag = 0;
+  };
   struct Buffer {
     std::unique_ptr<std::byte[]> data;
     comm::Ticket ticket = comm::kNoTicket;
   };
   struct Channel {
-    std::vector<std::int32_t> transfers;  // in program order
+    std::vector<Listed> listed;           // in program order
+    std::vector<std::int32_t> transfers;  // of this round
     std::int64_t capacity = 0;            // bytes of the largest
     std::vector<Buffer> buffers;
-    std::size_t posted = 0;  // receives posted in this iteration
-    std::size_t oldest = 0;  // of the buffers, where sends wait for one
+    std::size_t posted = 0;    // receives posted in this round
+    std::size_t received = 0;  // and received
+    std::size_t oldest = 0;    // of the buffers, where sends wait for one
   };
   void post(Channel& channel);
+  Channel& channel_of(std::int32_t transfer);
   Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 
   const Program& program_;
   comm::Transport& transport_;
   std::int64_t window_;
-  std::vector<std::int64_t> row_bytes_;    // by transfer
-  std::vector<std::int32_t> channel_of_;   // by transfer; -1: not of this rank
-  std::vector<std::int32_t> position_of_;  // by transfer, in its channel
+  std::vector<std::int64_t> row_bytes_;   // by transfer
+  std::vector<std::int32_t> channel_of_;  // by transfer; -1: not of this rank
   std::vector<Channel> channels_;
   std::vector<std::int32_t> receiving_;  // channels that receive
 };

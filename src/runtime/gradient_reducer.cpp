@@ -2,45 +2,105 @@
 #include "runtime/gradient_reducer.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 
 #include "program/storage_order.h"
+#include "runtime/add_values.h"
 
 namespace millrace::runtime {
+namespace {
+
+std::int64_t now() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
 
 GradientReducer::GradientReducer(const Program& program, std::vector<StageRunner*> runners, int rank,
                                  comm::Transport& transport)
-    : transport_(transport),
-      places_(program.buckets.size()),
-      groups_(program.buckets.size(), -1),
-      tickets_(program.buckets.size(), comm::kNoTicket) {
+    : transport_(transport), states_(program.buckets.size()) {
   for (StageRunner* runner : runners) {
     for (const StoredBucket& stored : stored_buckets(program, runner->stage())) {
-      places_[static_cast<std::size_t>(stored.bucket)] = {runner, stored.first, stored.count};
+      state(stored.bucket).places.push_back({runner, stored.first, stored.count});
     }
   }
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const std::vector<int>& owners = program.buckets[b].owners;
     const bool owned = std::find(owners.begin(), owners.end(), rank) != owners.end();
-    if (owned && owners.size() > 1) groups_[b] = transport.group(owners);
+    if (owned && owners.size() > 1) states_[b].group = transport.group(owners);
   }
+  under_way_.reserve(states_.size());
+}
+
+const BucketPlace& GradientReducer::place(std::int32_t bucket) const {
+  static const BucketPlace kNowhere;
+  return state(bucket).places.empty() ? kNowhere : state(bucket).places.front();
+}
+
+void GradientReducer::combine(State& state) {
+  const BucketPlace& first = state.places.front();
+  kernels::StageParameters& sum = first.runner->parameters();
+  const std::int64_t elements = sum.range_elements(first.first, first.count);
+  for (const BucketPlace& place : state.places) {
+    kernels::StageParameters& parameters = place.runner->parameters();
+    parameters.combine_uses(place.first, place.count);
+    if (&place == &first) continue;
+    add_values(sum.gradient_range(first.first), parameters.gradient_range(place.first), elements, sum.precision());
+  }
+  state.phase = Phase::combined;
 }
 
 void GradientReducer::start(std::int32_t bucket) {
-  const auto b = static_cast<std::size_t>(bucket);
-  if (groups_[b] < 0) return;
-  const BucketPlace& place = places_[b];
+  State& at = state(bucket);
+  if (at.group < 0) return;
+  combine(at);
+  const BucketPlace& place = at.places.front();
   kernels::StageParameters& parameters = place.runner->parameters();
   const bool wide = parameters.precision() == kernels::Precision::fp64;
-  tickets_[b] = transport_.all_reduce(groups_[b], parameters.gradient_range(place.first),
-                                      parameters.range_elements(place.first, place.count),
-                                      wide ? comm::Element::float64 : comm::Element::float32);
+  at.started = now();
+  at.ticket = transport_.all_reduce(at.group, parameters.gradient_range(place.first),
+                                    parameters.range_elements(place.first, place.count),
+                                    wide ? comm::Element::float64 : comm::Element::float32);
+  under_way_.push_back(bucket);
 }
 
-void GradientReducer::wait(std::int32_t bucket, comm::WaitObserver& observer) {
-  comm::Ticket& ticket = tickets_[static_cast<std::size_t>(bucket)];
-  if (ticket == comm::kNoTicket) return;
-  transport_.wait(ticket, &observer);
-  ticket = comm::kNoTicket;
+void GradientReducer::ended(State& state) {
+  state.ticket = comm::kNoTicket;
+  in_flight_ += Seconds(static_cast<double>(now() - state.started) * 1e-9);
+}
+
+void GradientReducer::poll() {
+  std::erase_if(under_way_, [&](std::int32_t bucket) {
+    State& at = state(bucket);
+    if (!transport_.test(at.ticket)) return false;
+    ended(at);
+    return true;
+  });
+}
+
+void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) {
+  State& at = state(bucket);
+  if (at.ticket != comm::kNoTicket) {
+    transport_.wait(at.ticket, &observer);
+    ended(at);
+    std::erase(under_way_, bucket);
+  }
+  if (at.phase == Phase::complete) return;
+  if (at.phase == Phase::gathering) combine(at);
+  const BucketPlace& first = at.places.front();
+  kernels::StageParameters& sum = first.runner->parameters();
+  const auto bytes =
+      static_cast<std::size_t>(sum.range_elements(first.first, first.count) * kernels::real_bytes(sum.precision()));
+  for (std::size_t i = 1; i < at.places.size(); ++i) {
+    const BucketPlace& place = at.places[i];
+    std::memcpy(place.runner->parameters().gradient_range(place.first), sum.gradient_range(first.first), bytes);
+  }
+  at.phase = Phase::complete;
+}
+
+void GradientReducer::clear(std::int32_t bucket) {
+  State& at = state(bucket);
+  for (const BucketPlace& place : at.places) place.runner->parameters().zero_gradients(place.first, place.count);
+  at.phase = Phase::gathering;
 }
 
 }  // namespace millrace::runtime

@@ -2,37 +2,65 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "base/units.h"
 #include "comm/transport.h"
 #include "program/program.h"
 #include "runtime/stage_runner.h"
 
 namespace millrace::runtime {
 
-/// Where a bucket lies in the storage of the stage that this rank runs.
+/// Where a bucket lies in the storage of one stage that this rank runs.
 struct BucketPlace {
   StageRunner* runner = nullptr;  ///< null where this rank owns nothing of the bucket
   std::size_t first = 0;          ///< position in the storage order
   std::size_t count = 0;
 };
 
+/// A rank that holds several stages of a bucket (tied parameters, copies of the model) adds their gradients up in the
+/// first one's storage, in the order of the stages, reduces that, and gives the sum to the others.
 class GradientReducer {
  public:
   /// Makes the groups of all buckets that this rank owns, in bucket order, which is the same on all ranks.
   GradientReducer(const Program& program, std::vector<StageRunner*> runners, int rank, comm::Transport& transport);
 
-  const BucketPlace& place(std::int32_t bucket) const { return places_[static_cast<std::size_t>(bucket)]; }
+  /// Where the sum is.
+  const BucketPlace& place(std::int32_t bucket) const;
+  /// All copies on this rank, by stage.
+  std::span<const BucketPlace> copies(std::int32_t bucket) const { return state(bucket).places; }
 
-  /// Starts the sum; a bucket with one owner is complete as it is.
+  /// Starts the sum over the owners. \pre all contributions of this rank are there.
   void start(std::int32_t bucket);
-  void wait(std::int32_t bucket, comm::WaitObserver& observer);
+  /// Waits until every copy holds the sum. A bucket with one owner needs no start.
+  void finish(std::int32_t bucket, comm::WaitObserver& observer);
+  /// Empties the gradients of all copies for the next contributions.
+  void clear(std::int32_t bucket);
+
+  /// Looks which reductions have ended, so that their times are known.
+  void poll();
+  /// Time in flight of all reductions that have ended, as seen by poll() and finish().
+  Seconds in_flight() const { return in_flight_; }
 
  private:
+  enum class Phase : std::uint8_t { gathering, combined, complete };
+  struct State {
+    std::vector<BucketPlace> places;
+    comm::GroupId group = -1;  // -1: no reduction
+    comm::Ticket ticket = comm::kNoTicket;
+    Phase phase = Phase::gathering;
+    std::int64_t started = 0;  // nanoseconds of the steady clock
+  };
+  const State& state(std::int32_t bucket) const { return states_[static_cast<std::size_t>(bucket)]; }
+  State& state(std::int32_t bucket) { return states_[static_cast<std::size_t>(bucket)]; }
+  static void combine(State& state);
+  void ended(State& state);
+
   comm::Transport& transport_;
-  std::vector<BucketPlace> places_;
-  std::vector<comm::GroupId> groups_;  // by bucket; -1: no reduction
-  std::vector<comm::Ticket> tickets_;  // by bucket
+  std::vector<State> states_;            // by bucket
+  std::vector<std::int32_t> under_way_;  // buckets in flight
+  Seconds in_flight_{};
 };
 
 }  // namespace millrace::runtime

@@ -5,10 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <set>
-#include <tuple>
+#include <map>
+#include <utility>
 
 #include "base/errors.h"
+#include "program/attached.h"
 
 namespace millrace::runtime {
 namespace {
@@ -17,18 +18,18 @@ using Clock = std::chrono::steady_clock;
 
 Seconds since(Clock::time_point start) { return Seconds(std::chrono::duration<double>(Clock::now() - start).count()); }
 
-template <class Real>
-void add(void* destination, const void* source, std::int64_t count) {
-  auto* to = static_cast<Real*>(destination);
-  const auto* from = static_cast<const Real*>(source);
-  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
+// Adds the time until its end to `to`.
+class Timed {
+ public:
+  explicit Timed(Seconds& to) : to_(to) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { to_ += since(start_); }
 
-bool computes(InstructionKind kind) {
-  return kind == InstructionKind::forward || kind == InstructionKind::backward ||
-         kind == InstructionKind::backward_input || kind == InstructionKind::backward_weight ||
-         kind == InstructionKind::update_weights;
-}
+ private:
+  Seconds& to_;
+  Clock::time_point start_ = Clock::now();
+};
 
 // How many rows of `rows` come before the padding at the batch's end.
 std::int64_t valid_of(RowInterval rows, std::int64_t valid_rows) {
@@ -40,29 +41,37 @@ double real_at(const void* data, std::int64_t index, kernels::Precision precisio
                                                : static_cast<double>(static_cast<const float*>(data)[index]);
 }
 
-std::vector<StageRunner*> runners_of(const std::vector<LocalStage>& stages) {
+std::vector<StageRunner*> by_stage(const std::vector<LocalStage>& stages) {
   std::vector<StageRunner*> runners;
-  for (const LocalStage& stage : stages) {
-    if (stage.runner != nullptr) runners.push_back(stage.runner);
-  }
+  for (const LocalStage& stage : stages) runners.push_back(stage.runner);
   return runners;
 }
 
-// A gradient that comes back from several stages: the first stage's rows are copied, the others' added (METHODS 4:
-// in the order of the receives, never in order of arrival).
-std::vector<bool> adding_transfers(const Program& program, int rank) {
-  std::vector<bool> adds(program.transfers.size(), false);
-  std::set<std::tuple<TensorId, int, int>> seen;              // tensor, receiving stage, micro-batch
-  std::set<std::tuple<TensorId, int, int, int>> first_stage;  // … and the stage that was first
-  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
-    if (instruction.kind != InstructionKind::receive_gradient) continue;
-    const auto id = static_cast<std::size_t>(instruction.transfer);
-    const Transfer& t = program.transfers[id];
-    const bool fresh = seen.insert({t.tensor, t.to_stage, t.micro_batch}).second;
-    if (fresh) first_stage.insert({t.tensor, t.to_stage, t.micro_batch, t.from_stage});
-    adds[id] = !first_stage.contains({t.tensor, t.to_stage, t.micro_batch, t.from_stage});
+std::vector<StageRunner*> runners_of(const std::vector<LocalStage>& stages) {
+  std::vector<StageRunner*> runners = by_stage(stages);
+  std::erase(runners, nullptr);
+  return runners;
+}
+
+std::vector<std::vector<BoundMicroBatch>> bound(const Program& program, int rank,
+                                                const std::vector<LocalStage>& stages) {
+  std::vector<std::vector<BoundMicroBatch>> places(stages.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (stages[s].runner != nullptr) places[s] = stages[s].runner->bind(program, rank);
   }
-  return adds;
+  return places;
+}
+
+// The same on all ranks, also on those that update nothing.
+std::int64_t most_updates(const Program& program) {
+  std::int64_t most = 0;
+  for (const RankProgram& rank : program.ranks) {
+    std::map<std::int32_t, std::int64_t> updates;
+    for (const Instruction& at : rank.instructions) {
+      if (at.kind == InstructionKind::update_weights) most = std::max(most, ++updates[at.bucket]);
+    }
+  }
+  return most;
 }
 
 }  // namespace
@@ -75,112 +84,240 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       precision_(runners_of(stages).front()->parameters().precision()),
       watchdog_(watchdog),
       stages_(std::move(stages)),
-      bound_(stages_.size()),
-      adds_(adding_transfers(program, rank)),
+      slots_(program, bound(program, rank, stages_)),
+      local_(graph, program, by_stage(stages_), precision_),
       exchange_(graph, program, rank, precision_, transport),
       reducer_(program, runners_of(stages_), rank, transport),
-      sums_(graph, program, rank, transport),
-      id_(id) {
+      version_of_(stages_.size(), -1),
+      updates_per_iteration_(most_updates(program)),
+      id_(id),
+      open_(static_cast<std::size_t>(program.overlap + 1)) {
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    if (stages_[s].runner != nullptr) bound_[s] = stages_[s].runner->bind(program, rank);
+    if (stages_[s].runner == nullptr || !program.training) continue;
+    version_of_[s] = static_cast<std::int32_t>(versions_.size());
+    versions_.emplace_back(stages_[s].runner->parameters(),
+                           WeightVersions::needs(program, rank, static_cast<std::int32_t>(s)));
   }
   const auto& instructions = program.ranks[static_cast<std::size_t>(rank)].instructions;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
-    const InstructionKind kind = instructions[i].kind;
-    if (kind == InstructionKind::backward || kind == InstructionKind::backward_weight) {
-      last_backward_ = static_cast<std::int64_t>(i);
-    }
+    attached_.push_back(is_computation(instructions[i].kind) ? attached_reductions(instructions, i)
+                                                             : std::vector<std::size_t>());
   }
+  for (int i = 0; i < program.overlap + 2 && program.training; ++i) sums_.emplace_back(graph, program, rank, transport);
+  for (Iteration& iteration : open_) iteration.updates.resize(program.buckets.size());
+  results_.reserve(sums_.size() + 1);
 }
 
-StepResult ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings,
-                                std::int64_t& updates) {
-  settings_ = settings;
-  updates_ = updates + 1;
-  row_weight_ = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid));
-  result_ = {};
-  sums_.clear();
-  for (const LocalStage& stage : stages_) {
-    if (stage.runner != nullptr) stage.runner->parameters().zero_gradients();
+WeightVersions* ProgramRunner::versions(std::int32_t stage) {
+  const std::int32_t index = version_of_[static_cast<std::size_t>(stage)];
+  return index < 0 ? nullptr : &versions_[static_cast<std::size_t>(index)];
+}
+
+void ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings,
+                          std::int64_t& updates) {
+  if (round_ == 0) {
+    for (WeightVersions& versions : versions_) versions.begin();
   }
-  run(feed, batch, sums_);
-  if (!result_.skipped) updates = updates_;
+  Iteration& begun = open(round_);
+  begun.settings = settings;
+  begun.valid = batch.valid;
+  begun.row_weight = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid));
+  begun.updates_before = updates;
+  begun.gradient_scale = 1;
+  begun.skipped = false;
+  std::fill(begun.updates.begin(), begun.updates.end(), 0);
+  sums(round_).clear();
+  run_round(round_ + 1, &feed, &batch);
+  if (!begun.skipped) updates += updates_per_iteration_;
   ++times_.iterations;
-  return result_;
+}
+
+void ProgramRunner::finish() {
+  if (round_ == 0) return;
+  const std::int64_t begun = round_;
+  for (int drained = 0; drained < program_.overlap; ++drained) run_round(begun, nullptr, nullptr);
+  if (under_way_ >= 0) {
+    const Timed timed(times_.exposed_sums);
+    sums(under_way_).finish(watchdog_);
+    note_result(sums(under_way_), sums(under_way_).left_out());
+    under_way_ = -1;
+  }
+  round_ = 0;
+}
+
+bool ProgramRunner::take(StepResult& result) {
+  if (results_.empty()) return false;
+  result = results_.front();
+  results_.erase(results_.begin());
+  return true;
 }
 
 void ProgramRunner::evaluate(Feed& feed, const dataset::Batch& batch, double row_weight, StepSums& sums) {
-  row_weight_ = row_weight;
-  run(feed, batch, sums);
+  Iteration& only = open(0);
+  only.valid = batch.valid;
+  only.row_weight = row_weight;
+  evaluation_ = &sums;
+  slots_.clear();
+  round_ = 0;
+  run_round(1, &feed, &batch);
 }
 
-void ProgramRunner::run(Feed& feed, const dataset::Batch& batch, StepSums& sums) {
+void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Batch* batch) {
   const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
   const Clock::time_point start = Clock::now();
-  exchange_.begin();
+  if (rows_ != nullptr) rows_->reserve(rows_->size() + instructions.size());
+  if (round_ == program_.overlap + 1) {
+    for (WeightVersions& versions : versions_) versions.first_iteration_is_over();
+  }
+  exchange_.begin(round_, begun);
   for (std::size_t position = 0; position < instructions.size(); ++position) {
     const Instruction& instruction = instructions[position];
+    const std::int64_t iteration = round_ - instruction.lag;
+    // Only stashes are made for an iteration to come; the drain knows that none comes.
+    const bool ahead = instruction.lag < 0 && feed != nullptr;
+    if (iteration < 0 || (iteration >= begun && !ahead)) continue;
     watchdog_.operation(watch_code(id_, static_cast<std::int64_t>(position)));
     const Seconds begin = since(start);
-    execute(instruction, feed, batch, sums);
-    if (static_cast<std::int64_t>(position) == last_backward_) {
-      for (const LocalStage& stage : stages_) {
-        if (stage.runner != nullptr) stage.runner->parameters().combine_uses();
-      }
+    inside_ = &attached_[position];
+    execute(instruction, iteration, feed, batch);
+    if (rows_ != nullptr) {
+      rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, since(start)});
     }
-    const Seconds end = since(start);
-    if (computes(instruction.kind) && program_.training) times_.busy += end - begin;
-    if (rows_ != nullptr) rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, end});
   }
+  if (program_.training) end_round();
+  ++round_;
 }
 
-void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums) {
+// Losses and norms of the iteration that is complete now are summed while the next round runs.
+void ProgramRunner::end_round() {
+  if (program_.norm) return;
+  if (under_way_ >= 0) {
+    const Timed timed(times_.exposed_sums);
+    sums(under_way_).finish(watchdog_);
+    note_result(sums(under_way_), sums(under_way_).left_out());
+    under_way_ = -1;
+  }
+  const std::int64_t complete = round_ - program_.overlap;
+  if (complete < 0) return;
+  sums(complete).start();
+  under_way_ = complete;
+}
+
+void ProgramRunner::note_result(const StepSums& sums, bool skipped) {
+  StepResult result;
+  result.loss = sums.loss();
+  result.correct = sums.correct();
+  result.gradient_norm = sums.gradient_norm();
+  result.skipped = skipped;
+  results_.push_back(result);
+}
+
+void ProgramRunner::execute(const Instruction& instruction, std::int64_t iteration, Feed* feed,
+                            const dataset::Batch* batch) {
   switch (instruction.kind) {
     case InstructionKind::forward:
-      return forward(instruction, feed, batch, sums);
+      return forward(instruction, iteration, *feed, *batch);
     case InstructionKind::backward:
     case InstructionKind::backward_input:
     case InstructionKind::backward_weight:
-      return backward(instruction, batch);
+    case InstructionKind::recompute:
+      return backward(instruction, iteration);
     case InstructionKind::receive_activation:
     case InstructionKind::receive_gradient:
-      return receive(instruction);
+      return receive(instruction, iteration);
     case InstructionKind::send_activation:
     case InstructionKind::send_gradient:
-      return send(instruction);
+      return send(instruction, iteration);
     case InstructionKind::reduce_gradients:
-      return reducer_.start(instruction.bucket);
+      if (instruction.op < 0) reducer_.start(instruction.bucket);  // else the computation before has started it
+      return;
     case InstructionKind::reduce_norm:
-      return reduce_norm();
+      return reduce_norm(iteration);
     case InstructionKind::update_weights:
-      return update(instruction);
+      return update(instruction, iteration);
+    case InstructionKind::stash_weights:
+      return versions(instruction.stage)->stash(iteration, instruction.micro_batch);
+    case InstructionKind::load_weights:
+      return versions(instruction.stage)->load(iteration, instruction.micro_batch);
+    case InstructionKind::drop_stash:
+      return versions(instruction.stage)->drop(iteration, instruction.micro_batch);
     default:
       throw Error(ExitCode::internal, "the runtime does not execute " + std::string(name(instruction.kind)));
   }
 }
 
-void ProgramRunner::forward(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums) {
-  const BoundMicroBatch& at = place(instruction.stage, instruction.micro_batch);
-  if (at.executable == nullptr) return;
-  const StageGraph& stage = stages_[static_cast<std::size_t>(instruction.stage)].runner->graph();
-  feed.fill(stage, at, precision_);
-  kernels::BatchContext context;
-  context.step = settings_.step;
-  context.samples =
-      std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
-  context.valid_rows = valid_of(at.rows, batch.valid);
-  context.row_weight = row_weight_;
-  at.executable->forward(at.slot, context);
-  if (computes_loss(instruction.stage)) take_loss(at, context.valid_rows, sums);
+void ProgramRunner::forward(const Instruction& instruction, std::int64_t iteration, Feed& feed,
+                            const dataset::Batch& batch) {
+  WeightVersions* const weights = versions(instruction.stage);
+  if (weights != nullptr) weights->select();
+  const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
+  if (at.executable != nullptr) {
+    const Timed timed(times_.busy);
+    const Iteration& its = open(iteration);
+    feed.fill(stages_[static_cast<std::size_t>(instruction.stage)].runner->graph(), at, precision_);
+    local_.fill(instruction.stage, iteration, instruction.micro_batch, slots_);
+    kernels::BatchContext context;
+    context.step = its.settings.step;
+    context.samples =
+        std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
+    context.valid_rows = valid_of(at.rows, its.valid);
+    context.row_weight = its.row_weight;
+    at.executable->forward(at.slot, context);
+    if (computes_loss(instruction.stage)) {
+      StepSums& to = evaluation_ != nullptr ? *evaluation_ : sums(iteration);
+      take_loss(at, context.valid_rows, its.row_weight, to);
+    }
+  }
+  if (weights != nullptr) weights->used();
 }
 
-void ProgramRunner::backward(const Instruction& instruction, const dataset::Batch& batch) {
-  const BoundMicroBatch& at = place(instruction.stage, instruction.micro_batch);
-  if (at.executable == nullptr) return;
-  if (instruction.kind == InstructionKind::backward_weight) return at.executable->backward_weight(at.slot);
-  if (computes_loss(instruction.stage)) seed_loss(at, valid_of(at.rows, batch.valid));
-  if (instruction.kind == InstructionKind::backward) return at.executable->backward(at.slot);
-  at.executable->backward_input(at.slot);
+void ProgramRunner::backward(const Instruction& instruction, std::int64_t iteration) {
+  WeightVersions& weights = *versions(instruction.stage);
+  weights.select();
+  started_inside_ = 0;
+  const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
+  if (at.executable != nullptr) {
+    const Timed timed(times_.busy);
+    const bool begins =
+        instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_input;
+    if (begins) {
+      const Iteration& its = open(iteration);
+      if (computes_loss(instruction.stage)) seed_loss(at, valid_of(at.rows, its.valid), its.row_weight);
+      local_.complete(instruction.stage, at);
+    }
+    at.executable->observe(inside_->empty() ? nullptr : this);
+    switch (instruction.kind) {
+      case InstructionKind::recompute:
+        at.executable->recompute(at.slot);
+        break;
+      case InstructionKind::backward_weight:
+        at.executable->backward_weight(at.slot);
+        break;
+      case InstructionKind::backward_input:
+        at.executable->backward_input(at.slot);
+        break;
+      default:
+        at.executable->backward(at.slot);
+    }
+    if (begins) local_.give(instruction.stage, iteration, instruction.micro_batch, slots_);
+  }
+  done(0);  // what the executable has not told of
+  if (instruction.kind == InstructionKind::recompute) return;
+  if (instruction.kind != InstructionKind::backward_weight) weights.used();
+  if (instruction.kind != InstructionKind::backward_input) {
+    slots_.give_back(instruction.stage, iteration, instruction.micro_batch);
+  }
+}
+
+// The gradients of `op` and of all operators behind it are complete: reductions that waited for them start, in the
+// order of the list, which is the same on all owners.
+void ProgramRunner::done(OpId op) {
+  const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
+  for (; started_inside_ < inside_->size(); ++started_inside_) {
+    const Instruction& reduction = instructions[(*inside_)[started_inside_]];
+    if (reduction.op < op) return;
+    reducer_.start(reduction.bucket);
+  }
 }
 
 bool ProgramRunner::computes_loss(std::int32_t stage) const {
@@ -188,20 +325,21 @@ bool ProgramRunner::computes_loss(std::int32_t stage) const {
   return graph_.loss() >= 0 && std::binary_search(ops.begin(), ops.end(), graph_.loss());
 }
 
-void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows, StepSums& sums) const {
+void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows, double row_weight,
+                              StepSums& sums) const {
   const auto& outputs = graph_.op(graph_.loss()).outputs;
   const void* loss = at.executable->output(at.slot, outputs[0]);
-  for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_loss(row_weight_ * real_at(loss, row, precision_));
+  for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_loss(row_weight * real_at(loss, row, precision_));
   if (outputs.size() < 2) return;
   const void* correct = at.executable->output(at.slot, outputs[1]);
-  for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_correct(row_weight_ * real_at(correct, row, precision_));
+  for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_correct(row_weight * real_at(correct, row, precision_));
 }
 
 // A sample's loss weighs 1 / (valid rows of the global batch); padding weighs 0 (METHODS 4).
-void ProgramRunner::seed_loss(const BoundMicroBatch& at, std::int64_t valid_rows) const {
+void ProgramRunner::seed_loss(const BoundMicroBatch& at, std::int64_t valid_rows, double row_weight) const {
   void* gradient = at.executable->output_gradient(at.slot, graph_.op(graph_.loss()).outputs[0]);
   for (std::int64_t row = 0; row < at.rows.size(); ++row) {
-    const double weight = row < valid_rows ? row_weight_ : 0.0;
+    const double weight = row < valid_rows ? row_weight : 0.0;
     if (precision_ == kernels::Precision::fp64) {
       static_cast<double*>(gradient)[row] = weight;
     } else {
@@ -210,29 +348,28 @@ void ProgramRunner::seed_loss(const BoundMicroBatch& at, std::int64_t valid_rows
   }
 }
 
-void ProgramRunner::receive(const Instruction& instruction) {
-  const auto id = static_cast<std::size_t>(instruction.transfer);
-  const Transfer& t = program_.transfers[id];
-  const BoundMicroBatch& at = place(t.to_stage, t.micro_batch);
-  const void* data = exchange_.receive(instruction.transfer, watchdog_);
-  const std::int64_t bytes = exchange_.transfer_bytes(instruction.transfer);
-  const std::int64_t offset = (t.rows.begin - at.rows.begin) * (bytes / t.rows.size());
-  void* buffer = t.direction == Direction::activation ? at.executable->input(at.slot, t.tensor)
-                                                      : at.executable->output_gradient(at.slot, t.tensor);
-  auto* destination = static_cast<std::byte*>(buffer) + offset;
-  if (!adds_[id]) {
-    std::memcpy(destination, data, static_cast<std::size_t>(bytes));
-  } else if (precision_ == kernels::Precision::fp64) {
-    add<double>(destination, data, bytes / 8);
+void ProgramRunner::receive(const Instruction& instruction, std::int64_t iteration) {
+  const Transfer& t = program_.transfers[static_cast<std::size_t>(instruction.transfer)];
+  const BoundMicroBatch& at = slots_.at(t.to_stage, iteration, t.micro_batch);
+  const void* data = nullptr;
+  {
+    const Timed timed(times_.exposed_messages);
+    data = exchange_.receive(instruction.transfer, watchdog_);
+  }
+  if (t.direction == Direction::gradient) {
+    local_.add_received(t, at, data);
   } else {
-    add<float>(destination, data, bytes / 4);
+    const std::int64_t bytes = exchange_.transfer_bytes(instruction.transfer);
+    const std::int64_t offset = (t.rows.begin - at.rows.begin) * (bytes / t.rows.size());
+    std::memcpy(static_cast<std::byte*>(at.executable->input(at.slot, t.tensor)) + offset, data,
+                static_cast<std::size_t>(bytes));
   }
   exchange_.release(instruction.transfer);
 }
 
-void ProgramRunner::send(const Instruction& instruction) {
+void ProgramRunner::send(const Instruction& instruction, std::int64_t iteration) {
   const Transfer& t = program_.transfers[static_cast<std::size_t>(instruction.transfer)];
-  const BoundMicroBatch& at = place(t.from_stage, t.micro_batch);
+  const BoundMicroBatch& at = slots_.at(t.from_stage, iteration, t.micro_batch);
   const std::int64_t row_bytes = exchange_.transfer_bytes(instruction.transfer) / t.rows.size();
   const void* data = t.direction == Direction::activation ? at.executable->output(at.slot, t.tensor)
                                                           : at.executable->input_gradient(at.slot, t.tensor);
@@ -240,35 +377,56 @@ void ProgramRunner::send(const Instruction& instruction) {
                  watchdog_);
 }
 
-void ProgramRunner::reduce_norm() {
+void ProgramRunner::reduce_norm(std::int64_t iteration) {
+  StepSums& sums = this->sums(iteration);
   for (std::int32_t b = 0; b < static_cast<std::int32_t>(program_.buckets.size()); ++b) {
-    const BucketPlace& stored = reducer_.place(b);
-    if (stored.runner == nullptr) continue;
-    reducer_.wait(b, watchdog_);
-    sums_.add_squares(b, stored);
+    if (reducer_.copies(b).empty()) continue;
+    {
+      const Timed timed(times_.exposed_reductions);
+      reducer_.finish(b, watchdog_);
+    }
+    const Timed timed(times_.busy);
+    sums.add_squares(b, reducer_.place(b));
   }
-  sums_.reduce(watchdog_);
-  result_.loss = sums_.loss();
-  result_.correct = sums_.correct();
-  result_.gradient_norm = sums_.gradient_norm();
+  {
+    const Timed timed(times_.exposed_sums);
+    sums.reduce(watchdog_);
+  }
   // Every rank sees the same sums, so all skip or none does.
-  result_.skipped = !std::isfinite(result_.gradient_norm) || !std::isfinite(result_.loss);
+  Iteration& its = open(iteration);
+  const double norm = sums.gradient_norm();
+  its.skipped = !std::isfinite(norm) || !std::isfinite(sums.loss());
+  if (its.settings.clip_norm > 0 && norm > its.settings.clip_norm) its.gradient_scale = its.settings.clip_norm / norm;
+  note_result(sums, its.skipped);
 }
 
-void ProgramRunner::update(const Instruction& instruction) {
-  if (result_.skipped) return;
-  const BucketPlace& stored = reducer_.place(instruction.bucket);
-  UpdateScalars scalars;
-  scalars.learning_rate = settings_.learning_rate;
-  scalars.step = updates_;
-  if (settings_.clip_norm > 0 && result_.gradient_norm > settings_.clip_norm) {
-    scalars.gradient_scale = settings_.clip_norm / result_.gradient_norm;
+void ProgramRunner::update(const Instruction& instruction, std::int64_t iteration) {
+  {
+    const Timed timed(times_.exposed_reductions);
+    reducer_.finish(instruction.bucket, watchdog_);
   }
-  stages_[static_cast<std::size_t>(stored.runner->stage())].optimizer->update(stored.first, stored.count, scalars);
+  const Timed timed(times_.busy);
+  Iteration& its = open(iteration);
+  UpdateScalars scalars;
+  scalars.learning_rate = its.settings.learning_rate;
+  scalars.gradient_scale = its.gradient_scale;
+  scalars.step = its.updates_before + ++its.updates[static_cast<std::size_t>(instruction.bucket)];
+  const bool applies = program_.norm
+                           ? !its.skipped
+                           : sums(iteration).add_finite_squares(instruction.bucket, reducer_.place(instruction.bucket));
+  for (const BucketPlace& copy : reducer_.copies(instruction.bucket)) {
+    if (!applies) break;
+    versions(copy.runner->stage())->before_update();
+    stages_[static_cast<std::size_t>(copy.runner->stage())].optimizer->update(copy.first, copy.count, scalars);
+  }
+  reducer_.clear(instruction.bucket);
+  reducer_.poll();
 }
 
-const BoundMicroBatch& ProgramRunner::place(std::int32_t stage, std::int32_t micro_batch) const {
-  return bound_[static_cast<std::size_t>(stage)][static_cast<std::size_t>(micro_batch)];
+StepTimes ProgramRunner::times() const {
+  StepTimes times = times_;
+  times.reductions_in_flight = reducer_.in_flight();
+  return times;
 }
 
 }  // namespace millrace::runtime

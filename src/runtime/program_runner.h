@@ -5,19 +5,24 @@
 #include <vector>
 
 #include "comm/transport.h"
+#include "kernels/device.h"
 #include "program/program.h"
 #include "program/timeline.h"
 #include "runtime/exchange.h"
 #include "runtime/feed.h"
 #include "runtime/gradient_reducer.h"
+#include "runtime/local_edges.h"
 #include "runtime/optimizer.h"
+#include "runtime/slots.h"
 #include "runtime/stage_runner.h"
 #include "runtime/step_sums.h"
+#include "runtime/step_times.h"
 #include "runtime/watchdog.h"
+#include "runtime/weight_versions.h"
 
 namespace millrace::runtime {
 
-/// The stage of this rank with its optimizer.
+/// A stage of this rank with its optimizer.
 struct LocalStage {
   StageRunner* runner = nullptr;
   Optimizer* optimizer = nullptr;  ///< null where nothing is trained
@@ -34,25 +39,28 @@ struct StepSettings {
 struct StepResult {
   double loss = 0;
   double correct = 0;        ///< fraction of right answers
-  double gradient_norm = 0;  ///< before clipping
-  bool skipped = false;      ///< not finite: no rank updated
+  double gradient_norm = 0;  ///< before clipping; of several updates, the root of the sum of their squares
+  bool skipped = false;      ///< not finite: no rank updated (without a norm: some bucket was left as it was)
 };
 
-/// Seconds that this rank computed, summed over the iterations run.
-struct StepTimes {
-  Seconds busy{};
-  std::int64_t iterations = 0;
-};
-
-class ProgramRunner {
+/// Iterations follow each other in rounds of the program's list; what a round leaves open is executed by later ones or
+/// by finish() (program/unroll.h). Where updates wait for the norm, an iteration's result is known when its round ends.
+/// Elsewhere nothing makes the ranks meet: losses and norms are summed beside the next round, each bucket is updated
+/// where its own gradient is finite (all owners hold the same sum, so they agree), and results are known a round later.
+class ProgramRunner final : private kernels::BackwardObserver {
  public:
   /// \param stages  by flat stage index.
   /// \param id      tells the programs of a run apart in the watchdog's codes.
   ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
                 comm::Transport& transport, Watchdog& watchdog, int id);
 
-  /// One training iteration on `batch`. `updates` counts the updates so far and rises when this one is not skipped.
-  StepResult train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates);
+  /// One round, in which the iteration on `batch` begins. `updates` counts the updates so far and rises by those of
+  /// this iteration, unless it is skipped because of its norm.
+  void train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates);
+  /// Executes all that is left of the iterations begun: before anything else reads or writes the weights.
+  void finish();
+  /// The result of the next iteration in order, once it is known.
+  bool take(StepResult& result);
 
   /// Forwards only: adds the losses of the batch, each sample weighing `row_weight`, to `sums`.
   void evaluate(Feed& feed, const dataset::Batch& batch, double row_weight, StepSums& sums);
@@ -65,45 +73,68 @@ class ProgramRunner {
     return (static_cast<std::int64_t>(id) << 32) | position;
   }
 
-  const StepTimes& times() const { return times_; }
-  std::int64_t buffer_bytes() const { return exchange_.buffer_bytes(); }
+  StepTimes times() const;
+  std::int64_t buffer_bytes() const { return exchange_.buffer_bytes() + local_.buffer_bytes(); }
   const Program& program() const { return program_; }
 
-  /// Records when each instruction of the next iterations starts and ends; null: not. Times count from run().
+  /// Records when each instruction of the next rounds starts and ends; null: not. Times count from the round's start.
   void record(std::vector<TimelineRow>* rows) { rows_ = rows; }
 
  private:
-  void run(Feed& feed, const dataset::Batch& batch, StepSums& sums);
-  void execute(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums);
-  void forward(const Instruction& instruction, Feed& feed, const dataset::Batch& batch, StepSums& sums);
-  void backward(const Instruction& instruction, const dataset::Batch& batch);
-  void take_loss(const BoundMicroBatch& place, std::int64_t valid_rows, StepSums& sums) const;
-  void seed_loss(const BoundMicroBatch& place, std::int64_t valid_rows) const;
-  void receive(const Instruction& instruction);
-  void send(const Instruction& instruction);
-  void reduce_norm();
-  void update(const Instruction& instruction);
+  /// An iteration that has begun and is not complete.
+  struct Iteration {
+    StepSettings settings;
+    std::int64_t valid = 0;  // rows of the batch
+    double row_weight = 0;
+    std::int64_t updates_before = 0;
+    std::vector<std::int64_t> updates;  // by bucket, so far
+    double gradient_scale = 1;
+    bool skipped = false;
+  };
+
+  void run_round(std::int64_t begun, Feed* feed, const dataset::Batch* batch);
+  void execute(const Instruction& instruction, std::int64_t iteration, Feed* feed, const dataset::Batch* batch);
+  void forward(const Instruction& instruction, std::int64_t iteration, Feed& feed, const dataset::Batch& batch);
+  void backward(const Instruction& instruction, std::int64_t iteration);
+  void take_loss(const BoundMicroBatch& place, std::int64_t valid_rows, double row_weight, StepSums& sums) const;
+  void seed_loss(const BoundMicroBatch& place, std::int64_t valid_rows, double row_weight) const;
+  void receive(const Instruction& instruction, std::int64_t iteration);
+  void send(const Instruction& instruction, std::int64_t iteration);
+  void reduce_norm(std::int64_t iteration);
+  void update(const Instruction& instruction, std::int64_t iteration);
+  void end_round();
+  void done(OpId op) override;
+
   bool computes_loss(std::int32_t stage) const;
-  const BoundMicroBatch& place(std::int32_t stage, std::int32_t micro_batch) const;
+  Iteration& open(std::int64_t iteration) { return open_[static_cast<std::size_t>(iteration) % open_.size()]; }
+  StepSums& sums(std::int64_t iteration) { return sums_[static_cast<std::size_t>(iteration) % sums_.size()]; }
+  WeightVersions* versions(std::int32_t stage);
+  void note_result(const StepSums& sums, bool skipped);
 
   const Graph& graph_;
   const Program& program_;
   int rank_;
   kernels::Precision precision_;
   Watchdog& watchdog_;
-  std::vector<LocalStage> stages_;                   // by flat stage index; runner null where not of this rank
-  std::vector<std::vector<BoundMicroBatch>> bound_;  // by flat stage index
-  std::vector<bool> adds_;                           // by transfer: this gradient adds to another stage's
+  std::vector<LocalStage> stages_;  // by flat stage index; runner null where not of this rank
+  Slots slots_;
+  LocalEdges local_;
   Exchange exchange_;
   GradientReducer reducer_;
-  StepSums sums_;
-  std::int64_t last_backward_ = -1;  // position after which gradients are complete on this rank
+  std::vector<WeightVersions> versions_;            // of the stages of this rank
+  std::vector<std::int32_t> version_of_;            // by flat stage index: in versions_; -1: not of this rank
+  std::vector<std::vector<std::size_t>> attached_;  // by position: reductions that may start inside (level 2)
+  std::int64_t updates_per_iteration_ = 0;
   int id_;
 
-  StepSettings settings_;
-  StepResult result_;
-  std::int64_t updates_ = 0;
-  double row_weight_ = 0;
+  std::vector<Iteration> open_;                       // a ring
+  std::vector<StepSums> sums_;                        // a ring with one more place: the sums that are under way
+  StepSums* evaluation_ = nullptr;                    // where losses go instead
+  std::int64_t round_ = 0;                            // since finish()
+  std::int64_t under_way_ = -1;                       // iteration whose sums are
+  std::vector<StepResult> results_;                   // known and not taken
+  const std::vector<std::size_t>* inside_ = nullptr;  // reductions attached to the backward that runs
+  std::size_t started_inside_ = 0;                    // of them
   StepTimes times_;
   std::vector<TimelineRow>* rows_ = nullptr;
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "program/storage_order.h"
+#include "program/unroll.h"
+#include "runtime/weight_versions.h"
 
 namespace millrace::runtime {
 namespace {
@@ -24,49 +26,44 @@ StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_
     : stage_(stage),
       seed_(seed),
       graph_(make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops)),
-      parameters_(graph_, storage_order(program, stage), precision) {
+      parameters_(graph_, storage_order(program, stage), precision),
+      recompute_(program.stages[static_cast<std::size_t>(stage)].recompute) {
   parameters_.initialize(seed);
 }
 
-// Steps through the rank's program with a free list of slots for each row count.
-std::vector<std::pair<StageRunner::Key, int>> StageRunner::assign(const Program& program, int rank) const {
+// Counts the live micro-batches of each row count through the rank's program.
+std::map<StageRunner::Key, int> StageRunner::peaks(const Program& program, int rank) const {
   const ProgramStage& stage = program.stages[static_cast<std::size_t>(stage_)];
   const auto replica = static_cast<std::size_t>(replica_of(stage, rank));
-  std::vector<std::pair<Key, int>> places(stage.rows.size(), {Key{}, -1});
-  std::map<Key, std::vector<bool>> busy;
-  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
-    if (instruction.stage != stage_ || instruction.micro_batch < 0) continue;
-    const auto micro_batch = static_cast<std::size_t>(instruction.micro_batch);
-    const Key key{stage.rows[micro_batch][replica].size(), program.training};
+  const RankProgram& list = program.ranks[static_cast<std::size_t>(rank)];
+  std::map<Key, int> live, most;
+  // Every state of a program that does not flush is reached by the iteration after the first that drains.
+  for (const UnrolledInstruction& step : unroll(program, program.overlap + 1)[static_cast<std::size_t>(rank)]) {
+    const Instruction& at = list.instructions[static_cast<std::size_t>(step.position)];
+    if (at.stage != stage_ || at.micro_batch < 0 || at.segment > 0) continue;
+    const Key key{stage.rows[static_cast<std::size_t>(at.micro_batch)][replica].size(), program.training};
     if (key.rows == 0) continue;
-    std::vector<bool>& slots = busy[key];
-    if (instruction.kind == InstructionKind::forward) {
-      const auto free = std::find(slots.begin(), slots.end(), false);
-      const auto slot = static_cast<std::size_t>(free - slots.begin());
-      if (free == slots.end()) slots.push_back(false);
-      slots[slot] = true;
-      places[micro_batch] = {key, static_cast<int>(slot)};
-    }
-    if (ends_micro_batch(program, instruction.kind))
-      slots[static_cast<std::size_t>(places[micro_batch].second)] = false;
+    if (at.kind == InstructionKind::forward) most[key] = std::max(most[key], ++live[key]);
+    if (ends_micro_batch(program, at.kind)) --live[key];
   }
-  return places;
+  return most;
 }
 
 void StageRunner::require(const Program& program, int rank) {
   const auto& instructions = program.ranks[static_cast<std::size_t>(rank)].instructions;
-  const bool split = std::any_of(instructions.begin(), instructions.end(), [](const Instruction& instruction) {
-    return instruction.kind == InstructionKind::backward_weight;
+  const bool split = std::any_of(instructions.begin(), instructions.end(), [&](const Instruction& instruction) {
+    return instruction.kind == InstructionKind::backward_weight && instruction.stage == stage_;
   });
-  for (const auto& [key, slot] : assign(program, rank)) {
-    if (slot < 0) continue;
+  for (const auto& [key, live] : peaks(program, rank)) {
     Need& need = needs_[key];
-    need.slots = std::max(need.slots, slot + 1);
+    need.slots = std::max(need.slots, live);
     need.split_backward = need.split_backward || split;
   }
+  copies_ = std::max(copies_, WeightVersions::needs(program, rank, stage_).copies);
 }
 
 void StageRunner::compile(kernels::Device& device) {
+  parameters_.reserve_copies(copies_);
   for (auto& [key, need] : needs_) {
     kernels::CompileOptions options;
     options.rows = key.rows;
@@ -74,6 +71,7 @@ void StageRunner::compile(kernels::Device& device) {
     options.training = key.training;
     options.split_backward = need.split_backward;
     options.seed = seed_;
+    if (key.training) options.recompute = recompute_;
     need.executable = device.compile(graph_, parameters_, options);
   }
 }
@@ -82,11 +80,10 @@ std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank)
   const ProgramStage& stage = program.stages[static_cast<std::size_t>(stage_)];
   const auto replica = static_cast<std::size_t>(replica_of(stage, rank));
   std::vector<BoundMicroBatch> bound;
-  for (const auto& [key, slot] : assign(program, rank)) {
+  for (const std::vector<RowInterval>& rows : stage.rows) {
     BoundMicroBatch place;
-    place.rows = stage.rows[bound.size()][replica];
-    place.slot = slot;
-    if (slot >= 0) place.executable = needs_.at(key).executable.get();
+    place.rows = rows[replica];
+    if (!place.rows.empty()) place.executable = needs_.at({place.rows.size(), program.training}).executable.get();
     bound.push_back(place);
   }
   return bound;

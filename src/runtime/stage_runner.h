@@ -14,8 +14,8 @@ namespace millrace::runtime {
 /// Where one micro-batch of a program runs.
 struct BoundMicroBatch {
   kernels::Executable* executable = nullptr;  ///< null where this rank has no rows of the micro-batch
-  int slot = -1;
-  RowInterval rows;  ///< of the global batch
+  int slot = -1;                              ///< given by Slots while the micro-batch is alive
+  RowInterval rows;                           ///< of the global batch
 };
 
 /// Programs (the full batch, the shorter last one, evaluation) are declared first, then compiled once, then bound.
@@ -24,11 +24,12 @@ class StageRunner {
   StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
               std::uint64_t seed);
 
-  /// Notes which row counts `program` needs on `rank`, and how many micro-batches of each are alive at once.
+  /// Notes which row counts `program` needs on `rank`, how many micro-batches of each are alive at once, and how many
+  /// versions of the weights.
   void require(const Program& program, int rank);
   /// Compiles what was required, with the split backward if any program asks for it.
   void compile(kernels::Device& device);
-  /// Executable and slot of every micro-batch of `program`; a slot is reused once its backward is done.
+  /// The executable of every micro-batch of `program`.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
 
   std::int32_t stage() const { return stage_; }
@@ -50,13 +51,15 @@ class StageRunner {
     bool split_backward = false;
     std::unique_ptr<kernels::Executable> executable;
   };
-  std::vector<std::pair<Key, int>> assign(const Program& program, int rank) const;
+  std::map<Key, int> peaks(const Program& program, int rank) const;
 
   std::int32_t stage_;
   std::uint64_t seed_;
   StageGraph graph_;
   kernels::StageParameters parameters_;
+  std::vector<OpId> recompute_;
   std::map<Key, Need> needs_;
+  int copies_ = 0;  // of the weights
 };
 
 }  // namespace millrace::runtime

@@ -24,13 +24,22 @@ double sum_of_squares(const Real* values, std::int64_t count) {
   return sum;
 }
 
+double squares_of(const BucketPlace& place, std::size_t position) {
+  kernels::StageParameters& parameters = place.runner->parameters();
+  const std::int64_t count = parameters.range_elements(position, 1);
+  const void* gradient = parameters.gradient_range(position);
+  return parameters.precision() == kernels::Precision::fp64
+             ? sum_of_squares(static_cast<const double*>(gradient), count)
+             : sum_of_squares(static_cast<const float*>(gradient), count);
+}
+
 }  // namespace
 
 StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport)
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {
   std::int32_t entries = 0;
   for (const TensorId parameter : graph.parameters()) entry_[static_cast<std::size_t>(parameter)] = entries++;
-  values_.resize(static_cast<std::size_t>(entries) + 2);
+  values_.resize(static_cast<std::size_t>(entries) + 3);
   std::vector<int> everyone(static_cast<std::size_t>(transport.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   if (everyone.size() > 1) all_ = transport.group(everyone);
@@ -38,28 +47,47 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
 
 void StepSums::clear() { std::fill(values_.begin(), values_.end(), 0.0); }
 
+bool StepSums::is_lowest_owner(std::int32_t bucket) const {
+  return program_.buckets[static_cast<std::size_t>(bucket)].owners.front() == rank_;
+}
+
 void StepSums::add_squares(std::int32_t bucket, const BucketPlace& place) {
-  if (program_.buckets[static_cast<std::size_t>(bucket)].owners.front() != rank_) return;
-  kernels::StageParameters& parameters = place.runner->parameters();
+  if (!is_lowest_owner(bucket)) return;
   for (std::size_t position = place.first; position < place.first + place.count; ++position) {
-    const TensorId tensor = parameters.order()[position];
-    const std::int32_t entry = entry_[static_cast<std::size_t>(tensor)];
-    if (entry < 0) continue;  // a buffer
-    const std::int64_t count = parameters.range_elements(position, 1);
-    const void* gradient = parameters.gradient_range(position);
-    values_[static_cast<std::size_t>(entry)] = parameters.precision() == kernels::Precision::fp64
-                                                   ? sum_of_squares(static_cast<const double*>(gradient), count)
-                                                   : sum_of_squares(static_cast<const float*>(gradient), count);
+    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameters().order()[position])];
+    if (entry >= 0) values_[static_cast<std::size_t>(entry)] = squares_of(place, position);  // else a buffer
   }
 }
 
-void StepSums::reduce(comm::WaitObserver& observer) {
-  if (all_ < 0) return;
-  const comm::Ticket ticket =
-      transport_.all_reduce(all_, values_.data(), static_cast<std::int64_t>(values_.size()), comm::Element::float64);
-  transport_.wait(ticket, &observer);
+bool StepSums::add_finite_squares(std::int32_t bucket, const BucketPlace& place) {
+  bool finite = true;
+  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
+    finite = finite && std::isfinite(squares_of(place, position));
+  }
+  if (!finite) {
+    if (is_lowest_owner(bucket)) add_left_out();
+    return false;
+  }
+  if (!is_lowest_owner(bucket)) return true;
+  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
+    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameters().order()[position])];
+    if (entry >= 0) values_[static_cast<std::size_t>(entry)] += squares_of(place, position);
+  }
+  return true;
 }
 
-double StepSums::gradient_norm() const { return std::sqrt(std::accumulate(values_.begin(), values_.end() - 2, 0.0)); }
+void StepSums::start() {
+  if (all_ < 0) return;
+  ticket_ =
+      transport_.all_reduce(all_, values_.data(), static_cast<std::int64_t>(values_.size()), comm::Element::float64);
+}
+
+void StepSums::finish(comm::WaitObserver& observer) {
+  if (ticket_ == comm::kNoTicket) return;
+  transport_.wait(ticket_, &observer);
+  ticket_ = comm::kNoTicket;
+}
+
+double StepSums::gradient_norm() const { return std::sqrt(std::accumulate(values_.begin(), values_.end() - 3, 0.0)); }
 
 }  // namespace millrace::runtime

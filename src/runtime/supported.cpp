@@ -1,7 +1,7 @@
 // Refuses before anything starts what would fail in the midst of a step.
 #include "runtime/supported.h"
 
-#include <vector>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -14,24 +14,30 @@ namespace {
   throw InvalidInput(what + ": it can be planned and simulated, not run");
 }
 
+bool any(const Program& program, bool (*is)(const Instruction&)) {
+  return std::any_of(program.ranks.begin(), program.ranks.end(), [&](const RankProgram& rank) {
+    return std::any_of(rank.instructions.begin(), rank.instructions.end(), is);
+  });
+}
+
 }  // namespace
 
-void require_supported(const Program& program) {
-  std::vector<const ProgramStage*> held(program.ranks.size(), nullptr);
+void require_supported(const Program& program, double clip_norm) {
   for (const ProgramStage& stage : program.stages) {
-    const std::string where = fmt::format("stage {} of pipeline {}", stage.ref.stage, stage.ref.pipeline);
-    if (stage.tensor_parallel != 1) refuse(fmt::format("{} has tensor_parallel {}", where, stage.tensor_parallel));
-    if (!stage.recompute.empty()) refuse(fmt::format("{} recomputes {} operators", where, stage.recompute.size()));
-    for (const int rank : stage.ranks) {
-      const ProgramStage*& other = held[static_cast<std::size_t>(rank)];
-      if (other != nullptr) {
-        refuse(fmt::format("device {} holds stage {} of pipeline {} and {}", rank, other->ref.stage,
-                           other->ref.pipeline, where));
-      }
-      other = &stage;
-    }
+    if (stage.tensor_parallel == 1) continue;
+    refuse(fmt::format("stage {} of pipeline {} has tensor_parallel {}", stage.ref.stage, stage.ref.pipeline,
+                       stage.tensor_parallel));
   }
-  if (program.training && !program.norm) refuse("the schedule updates weights without waiting for the gradient norm");
+  // The samples of a batch are at hand in the round in which its iteration begins.
+  if (any(program, [](const Instruction& at) { return at.kind == InstructionKind::forward && at.lag != 0; })) {
+    refuse("the program computes forwards of an iteration that began before");
+  }
+  if (clip_norm > 0 && program.training && !program.norm) {
+    throw InvalidInput(
+        fmt::format("train.clip_norm {}: the schedule updates weights without waiting for the global gradient norm; "
+                    "leave train.clip_norm out, or take a synchronous schedule",
+                    clip_norm));
+  }
 }
 
 }  // namespace millrace::runtime

@@ -5,8 +5,9 @@
 
 namespace millrace::runtime {
 
-/// \throws InvalidInput  a rank with several stages, tensor-parallel stages, recomputation, or updates that do not wait
-///                       for the norm (asynchronous schedules): those are planned and simulated, not run.
-void require_supported(const Program& program);
+/// \param clip_norm  of the gradients; 0: off.
+/// \throws InvalidInput  tensor-parallel stages and forwards that lag, which are planned and simulated, not run; and
+///                       clipping where updates do not wait for the norm.
+void require_supported(const Program& program, double clip_norm = 0);
 
 }  // namespace millrace::runtime

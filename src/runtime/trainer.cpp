@@ -100,67 +100,88 @@ ProgramRunner& Trainer::runner_for(std::vector<std::unique_ptr<ProgramRunner>>& 
 
 Outcome Trainer::run(RunObserver& observer) {
   Outcome outcome;
-  std::vector<double> seconds;
-  int skips = 0;
+  seconds_.reserve(static_cast<std::size_t>(options_.iterations));
   train_feed_->start(0, options_.iterations);
   for (std::int64_t step = 0; step < options_.iterations; ++step) {
     const bool last = step + 1 == options_.iterations;
     if (last) {  // on the whole batch or on an epoch's shorter one, which is another program
       for (auto& runner : train_) runner->record(&timeline_.rows);
     }
-    const IterationRow row = train_step(step);
-    seconds.push_back(row.time.value());
-    outcome.final_loss = row.loss;
-    observer.iteration(row);
-    skips = row.skipped ? skips + 1 : 0;
-    if (skips >= options_.maximum_skips) {
-      throw comm::SharedError(  // the sums that tell it are those of all ranks
-          ExitCode::failed,
-          fmt::format(
-              "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
-              "norm {}): lower train.optimizer.lr or set train.clip_norm",
-              skips, row.iteration, row.loss, row.gradient_norm));
+    const dataset::Batch& batch = train_feed_->next();
+    ProgramRunner& runner = runner_for(train_, batch.ids.size());
+    if (active_ != nullptr && active_ != &runner) settle(observer, outcome);
+    active_ = &runner;
+    train_step(step, batch);
+    if (last) {
+      for (auto& recorded : train_) recorded->record(nullptr);
     }
+    tell(observer, outcome);
     const bool due = options_.evaluate_every > 0 && (step + 1) % options_.evaluate_every == 0;
-    if (!evaluation_.empty() && (due || last)) {
-      outcome.evaluation = evaluate(step + 1);
-      observer.evaluation(outcome.evaluation);
-    }
+    if (!last && !(due && !evaluation_.empty())) continue;
+    settle(observer, outcome);
+    if (evaluation_.empty()) continue;
+    outcome.evaluation = evaluate(step + 1);
+    observer.evaluation(outcome.evaluation);
   }
   train_feed_->stop();
   for (auto& runner : train_) runner->drain();
   for (auto& runner : evaluation_) runner->drain();
-  outcome.iteration_time = steady_time(seconds);
+  outcome.iteration_time = steady_time(seconds_);
   outcome.rank = rank_report();
   outcome.last_iteration = std::move(timeline_);
   return outcome;
 }
 
-IterationRow Trainer::train_step(std::int64_t step) {
+void Trainer::train_step(std::int64_t step, const dataset::Batch& batch) {
   const Clock::time_point start = Clock::now();
-  const dataset::Batch& batch = train_feed_->next();
-  ProgramRunner& runner = runner_for(train_, batch.ids.size());
   StepSettings settings;
   settings.step = step;
   settings.learning_rate =
       learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
-  const Seconds busy_before = runner.times().busy;
-  const StepResult result = runner.train(*train_feed_, batch, settings, updates_);
+  const Seconds exposed_before = active_->times().exposed();
+  active_->train(*train_feed_, batch, settings, updates_);
 
   samples_ += batch.valid;
-  IterationRow row;
+  IterationRow& row = untold_.emplace_back();
   row.iteration = step + 1;
   row.epoch = batch.epoch + 1;
   row.samples = samples_;
-  row.loss = result.loss;
-  row.gradient_norm = result.gradient_norm;
   row.learning_rate = settings.learning_rate;
   row.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
-  row.exposed_communication = row.time - (runner.times().busy - busy_before);
-  row.skipped = result.skipped;
+  row.exposed_communication = active_->times().exposed() - exposed_before;
   elapsed_ += row.time;
-  return row;
+  seconds_.push_back(row.time.value());
+}
+
+void Trainer::settle(RunObserver& observer, Outcome& outcome) {
+  if (active_ == nullptr) return;
+  const Clock::time_point start = Clock::now();
+  active_->finish();
+  elapsed_ += Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  tell(observer, outcome);
+}
+
+void Trainer::tell(RunObserver& observer, Outcome& outcome) {
+  for (StepResult result; active_->take(result);) {
+    IterationRow row = untold_.front();
+    untold_.erase(untold_.begin());
+    row.loss = result.loss;
+    row.gradient_norm = result.gradient_norm;
+    row.skipped = result.skipped;
+    outcome.final_loss = row.loss;
+    observer.iteration(row);
+    skips_ = row.skipped ? skips_ + 1 : 0;
+    if (skips_ < options_.maximum_skips) continue;
+    active_->finish();
+    active_->drain();
+    throw comm::SharedError(  // the sums that tell it are those of all ranks
+        ExitCode::failed,
+        fmt::format(
+            "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
+            "norm {}): lower train.optimizer.lr or set train.clip_norm",
+            skips_, row.iteration, row.loss, row.gradient_norm));
+  }
 }
 
 EvaluationRow Trainer::evaluate(std::int64_t iteration) {
@@ -183,7 +204,8 @@ EvaluationRow Trainer::evaluate(std::int64_t iteration) {
 RankReport Trainer::rank_report() const {
   RankReport report;
   for (std::size_t s = 0; s < stage_runners_.size(); ++s) {
-    report.weights_bytes += stage_runners_[s]->parameters().value_bytes();
+    const kernels::StageParameters& parameters = stage_runners_[s]->parameters();
+    report.weights_bytes += parameters.value_bytes() + parameters.copy_bytes();
     report.gradients_bytes += stage_runners_[s]->parameters().gradient_bytes();
     report.optimizer_bytes += optimizers_[s]->state_bytes();
     report.activations_bytes += stage_runners_[s]->activation_bytes();

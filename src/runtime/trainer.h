@@ -56,7 +56,11 @@ class Trainer {
  private:
   std::vector<std::unique_ptr<ProgramRunner>> make_runners(const std::vector<Program>& programs, int first_id);
   ProgramRunner& runner_for(std::vector<std::unique_ptr<ProgramRunner>>& runners, std::size_t rows) const;
-  IterationRow train_step(std::int64_t step);
+  void train_step(std::int64_t step, const dataset::Batch& batch);
+  /// Tells of the iterations whose results are known.
+  void tell(RunObserver& observer, Outcome& outcome);
+  /// Executes what is left of the iterations begun, and tells of them.
+  void settle(RunObserver& observer, Outcome& outcome);
   EvaluationRow evaluate(std::int64_t iteration);
   RankReport rank_report() const;
   std::string describe_wait(std::int64_t code, Seconds waited) const;
@@ -75,9 +79,13 @@ class Trainer {
   std::unique_ptr<Feed> train_feed_;
   std::unique_ptr<Feed> evaluation_feed_;
   std::optional<StepSums> evaluation_sums_;
+  ProgramRunner* active_ = nullptr;   // runs the iterations that are not settled
+  std::vector<IterationRow> untold_;  // in order; results to come
+  int skips_ = 0;                     // iterations in a row
   std::int64_t updates_ = 0;
   std::int64_t samples_ = 0;
   Seconds elapsed_{};
+  std::vector<double> seconds_;  // of each iteration
   Timeline timeline_;
 };
 

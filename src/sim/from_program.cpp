@@ -11,6 +11,7 @@
 
 #include "base/errors.h"
 #include "graph/footprint.h"
+#include "program/attached.h"
 #include "sim/pieces.h"
 
 namespace millrace::sim {

@@ -1,23 +1,10 @@
-// Cuts of a computation, from the program's collectives and from the instructions behind it.
+// Cuts of a computation, from the program's collectives.
 #include "sim/pieces.h"
 
 #include <algorithm>
 
 namespace millrace::sim {
 namespace {
-
-bool computes(InstructionKind kind) {
-  switch (kind) {
-    case InstructionKind::forward:
-    case InstructionKind::backward:
-    case InstructionKind::backward_input:
-    case InstructionKind::backward_weight:
-    case InstructionKind::recompute:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::vector<OpId> cuts(const Program& program, std::int32_t stage, bool backward) {
   std::vector<OpId> ops;
@@ -51,14 +38,6 @@ std::span<const OpId> ops_of(const Program& program, const Instruction& computat
   const auto from = k < ends.size() ? before(k) : all.begin();
   const auto to = k == 0 ? all.end() : before(k - 1);
   return {from, to};
-}
-
-std::vector<std::size_t> attached_reductions(std::span<const Instruction> list, std::size_t position) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = position + 1; i < list.size() && !computes(list[i].kind); ++i) {
-    if (list[i].kind == InstructionKind::reduce_gradients && list[i].op >= 0) found.push_back(i);
-  }
-  return found;
 }
 
 }  // namespace millrace::sim

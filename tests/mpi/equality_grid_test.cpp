@@ -2,11 +2,14 @@
 // one launch. Pairwise: a selection in which every pair of values meets; Full: every combination.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/errors.h"
+#include "program/stage_dag.h"
 #include "schedules/registry.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/training_run.h"
@@ -28,20 +31,41 @@ struct Case {
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
   for (const auto& entry : schedules::registry()) {
-    const bool one_stage = entry.placement == schedules::Placement::one_stage;
-    if (one_stage && (entry.capabilities & schedules::kSynchronous) != 0) names.push_back(entry.name);
+    if ((entry.capabilities & schedules::kSynchronous) != 0) names.push_back(entry.name);
   }
   return names;
 }
 
+// Some schedules take some numbers of stages and micro-batches only (METHODS 2); stages must not be empty.
+bool allowed(const Case& c, const Graph& graph) {
+  const schedules::Placement placement = schedules::by_name(c.grid.schedule).placement;
+  const bool two = placement == schedules::Placement::in_turn || placement == schedules::Placement::vee;
+  if (two && 2 * c.grid.stages > graph.size()) return false;
+  if (placement == schedules::Placement::both_ways && c.grid.micro_batches % 2 != 0) return false;
+  try {
+    const Plan plan = make_plan(graph, c.grid);
+    schedules::compute_order(plan, make_stage_dag(graph, plan));
+  } catch (const InvalidInput&) {
+    return false;
+  }
+  return true;
+}
+
+constexpr Recompute kRecomputes[] = {Recompute::none, Recompute::all, Recompute::all_but_last, Recompute::chosen};
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const std::string& network : small_networks()) {
+    const Graph graph = small_network(network);
     for (int pipelines = 1; pipelines <= 3; ++pipelines) {
       for (int stages = 1; stages <= 4; ++stages) {
         for (const std::int64_t m : kMicroBatches) {
-          for (const std::string& schedule : schedule_names())
-            cases.push_back({network, {pipelines, stages, m, schedule}});
+          for (const std::string& schedule : schedule_names()) {
+            if (!allowed({network, {pipelines, stages, m, schedule}}, graph)) continue;
+            for (const Recompute recompute : kRecomputes) {
+              cases.push_back({network, {pipelines, stages, m, schedule, recompute}});
+            }
+          }
         }
       }
     }
@@ -52,8 +76,12 @@ std::vector<Case> all_cases() {
 using Pair = std::tuple<int, std::string, int, std::string>;  // two axes and a value of each
 
 std::vector<Pair> pairs_of(const Case& c) {
-  const std::vector<std::string> values{c.network, std::to_string(c.grid.pipelines), std::to_string(c.grid.stages),
-                                        std::to_string(c.grid.micro_batches), c.grid.schedule};
+  const std::vector<std::string> values{c.network,
+                                        std::to_string(c.grid.pipelines),
+                                        std::to_string(c.grid.stages),
+                                        std::to_string(c.grid.micro_batches),
+                                        c.grid.schedule,
+                                        std::to_string(static_cast<int>(c.grid.recompute))};
   std::vector<Pair> pairs;
   for (std::size_t a = 0; a < values.size(); ++a) {
     for (std::size_t b = a + 1; b < values.size(); ++b) {
@@ -162,8 +190,8 @@ bool agreed(bool verdict) {
 }
 
 std::string text_of(const Case& c) {
-  return fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}", c.network, c.grid.pipelines, c.grid.stages,
-                     c.grid.micro_batches, c.grid.schedule);
+  return fmt::format("{}: {} pipelines x {} stages x {} micro-batches, {}, recompute {}", c.network, c.grid.pipelines,
+                     c.grid.stages, c.grid.micro_batches, c.grid.schedule, static_cast<int>(c.grid.recompute));
 }
 
 // In single precision a pre-activation within rounding of zero may take the other side of a ReLU, which moves one
@@ -189,21 +217,29 @@ TEST_P(EqualityGrid, AdamWEqualsOneRankInDouble) {
   }
 }
 
+// The same pipelines with one stage each. Two pipelines that run both ways share devices, so a tied parameter or
+// several groups add up in another order: those are equal within rounding only.
+std::optional<Grid> unsplit(const Case& c) {
+  const bool both_ways = schedules::by_name(c.grid.schedule).placement == schedules::Placement::both_ways;
+  if (!both_ways) return Grid{c.grid.pipelines, 1, c.grid.micro_batches, "gpipe"};
+  if (c.grid.pipelines > 1 || c.network == "gpt") return std::nullopt;
+  return Grid{2, 1, c.grid.micro_batches / 2, "gpipe"};
+}
+
 TEST_P(EqualityGrid, StagesAloneChangeNoBit) {
   const RunSettings s = settings("reference", kernels::Precision::fp32, runtime::OptimizerKind::sgd);
-  std::map<std::tuple<std::string, int, std::int64_t, std::string>, TrainingRun> unsplit;
+  std::map<std::tuple<std::string, int, std::int64_t>, TrainingRun> known;
   for (const Case& c : cases(GetParam())) {
-    if (c.grid.stages == 1) continue;
+    const std::optional<Grid> whole = unsplit(c);
+    if (c.grid.stages == 1 || !whole) continue;
     const Graph graph = small_network(c.network);
-    const auto key = std::make_tuple(c.network, c.grid.pipelines, c.grid.micro_batches, c.grid.schedule);
-    if (!unsplit.contains(key)) {
-      unsplit[key] = run(graph, {c.grid.pipelines, 1, c.grid.micro_batches, c.grid.schedule}, s);
-    }
+    const auto key = std::make_tuple(c.network, whole->pipelines, whole->micro_batches);
+    if (!known.contains(key)) known[key] = run(graph, *whole, s);
     const TrainingRun split = run(graph, c.grid, s);
     if (!root()) continue;
     SCOPED_TRACE(text_of(c));
-    EXPECT_EQ(row_difference(split, unsplit[key]), 0.0);
-    EXPECT_EQ(split.values, unsplit[key].values);
+    EXPECT_EQ(row_difference(split, known[key]), 0.0);
+    EXPECT_EQ(split.values, known[key].values);
   }
 }
 

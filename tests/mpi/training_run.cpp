@@ -5,15 +5,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <thread>
 
 #include "base/random.h"
 #include "graph/data_range.h"
 #include "plan/validate.h"
-#include "program/lowering.h"
 #include "program/stage_dag.h"
 #include "program/verifier.h"
+#include "runtime/supported.h"
 #include "runtime/trainer.h"
+#include "schedules/placement.h"
 #include "schedules/registry.h"
 
 namespace millrace::testing {
@@ -45,15 +47,17 @@ class Rows final : public runtime::RunObserver {
 };
 
 std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<std::int64_t> batches, bool training,
-                              std::int64_t largest_tag) {
+                              const RunSettings& settings, std::int64_t largest_tag) {
   std::vector<Program> made;
-  LoweringOptions options;
+  LoweringOptions options = settings.lowering;
   options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(largest_tag, options.tag_limit));
   const StageDag dag = make_stage_dag(graph, plan);
   for (const std::int64_t batch : batches) {
     made.push_back(training ? lower(graph, plan, schedules::compute_order(plan, dag), batch, options)
                             : lower_evaluation(graph, plan, batch, options));
+    if (training && settings.edit) settings.edit(made.back());
     require_verified(graph, made.back(), options.tag_limit);
+    runtime::require_supported(made.back(), settings.train.clip_norm);
   }
   return made;
 }
@@ -64,6 +68,15 @@ std::vector<std::int64_t> batch_sizes(std::int64_t samples, std::int64_t batch, 
   return sizes;
 }
 
+OpList recomputed(const OpList& ops, Recompute which, bool last) {
+  if (which == Recompute::all || (which == Recompute::all_but_last && !last)) return ops;
+  std::vector<OpId> chosen;
+  if (which == Recompute::chosen) {
+    std::copy_if(ops.begin(), ops.end(), std::back_inserter(chosen), [](OpId op) { return op % 3 != 1; });
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Grid& grid) {
@@ -72,19 +85,23 @@ Plan make_plan(const Graph& graph, const Grid& grid) {
   plan.graph_digest = graph.digest();
   plan.schedule = grid.schedule;
   plan.bucket_size = 4_KiB;  // several buckets even in small networks
+  const schedules::Placement placement = schedules::by_name(grid.schedule).placement;
+  const bool two = placement == schedules::Placement::in_turn || placement == schedules::Placement::vee;
+  const int stages = two ? 2 * grid.stages : grid.stages;
+  const auto ops = static_cast<int>(graph.size());
   for (int p = 0; p < grid.pipelines; ++p) {
     Pipeline pipeline;
     pipeline.share = 1.0 / grid.pipelines;
     pipeline.micro_batches = grid.micro_batches;
-    const auto ops = static_cast<int>(graph.size());
-    for (int s = 0; s < grid.stages; ++s) {
+    std::vector<schedules::Seat> seats;
+    for (int s = 0; s < grid.stages; ++s) seats.push_back({{p * grid.stages + s}, {1.0}});
+    for (int s = 0; s < stages; ++s) {
       Stage stage;
-      stage.ops = OpList::range(ops * s / grid.stages, ops * (s + 1) / grid.stages);
-      stage.devices = {p * grid.stages + s};
-      stage.shares = {1.0};
+      stage.ops = OpList::range(ops * s / stages, ops * (s + 1) / stages);
+      stage.recompute = recomputed(stage.ops, grid.recompute, s + 1 == stages);
       pipeline.stages.push_back(std::move(stage));
     }
-    plan.pipelines.push_back(std::move(pipeline));
+    for (Pipeline& placed : schedules::place(pipeline, seats, placement)) plan.pipelines.push_back(std::move(placed));
   }
   return plan;
 }
@@ -96,11 +113,11 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
   dataset::SampleOrder order(settings.train.seed, source.samples(dataset::Split::train), settings.batch, settings.tail);
   runtime::Programs made;
   made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail),
-                        true, transport.largest_tag());
+                        true, settings, transport.largest_tag());
   if (settings.evaluate) {
     made.evaluation =
         programs(graph, plan, batch_sizes(source.samples(dataset::Split::test), settings.batch, dataset::Tail::uneven),
-                 false, transport.largest_tag());
+                 false, settings, transport.largest_tag());
   }
   const auto stalled = [](const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());

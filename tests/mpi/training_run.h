@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,17 +13,23 @@
 #include "dataset/source.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "program/lowering.h"
 #include "runtime/outcome.h"
 #include "runtime/train_options.h"
 
 namespace millrace::testing {
 
-/// One way to train. Stages are cut evenly by number of operators, each with one device.
+/// Which operators of each stage run again before their backward.
+enum class Recompute : std::uint8_t { none, all, all_but_last, chosen };
+
+/// One way to train. Stages are cut evenly by number of operators and placed as the schedule wants them on `stages`
+/// devices of each group: one on each, two chunks in turn, in a V, or both ways.
 struct Grid {
-  int pipelines = 1;
-  int stages = 1;
+  int pipelines = 1;  ///< groups
+  int stages = 1;     ///< devices of a group
   std::int64_t micro_batches = 1;
   std::string schedule = "1f1b";
+  Recompute recompute = Recompute::none;
 
   int ranks() const { return pipelines * stages; }
 };
@@ -41,6 +48,8 @@ struct RunSettings {
   std::int64_t batch = 24;
   dataset::Tail tail = dataset::Tail::drop;
   bool evaluate = false;
+  LoweringOptions lowering{};
+  std::function<void(Program&)> edit;  ///< of each training program, by hand, before it is verified
   runtime::TrainOptions train;
   comm::MpiTransportOptions transport;
 };

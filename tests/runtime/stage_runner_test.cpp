@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "program/unroll.h"
+#include "runtime/slots.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/training_run.h"
 #include "tests/runtime/programs.h"
@@ -33,12 +35,16 @@ class StageSlots : public ::testing::Test {
 
   // Walks through the program: no two live micro-batches share a place. Returns the places used, by rows.
   std::map<std::int64_t, std::set<Place>> places(const Program& program) const {
-    const std::vector<BoundMicroBatch> bound = runner_->bind(program, rank_);
+    std::vector<std::vector<BoundMicroBatch>> bound(program.stages.size());
+    bound[static_cast<std::size_t>(stage_)] = runner_->bind(program, rank_);
+    Slots slots(program, bound);
     std::map<std::int64_t, std::set<Place>> used;
     std::set<Place> live;
-    for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank_)].instructions) {
+    for (const UnrolledInstruction& step : unroll(program, 4)[static_cast<std::size_t>(rank_)]) {
+      const Instruction& instruction =
+          program.ranks[static_cast<std::size_t>(rank_)].instructions[static_cast<std::size_t>(step.position)];
       if (instruction.micro_batch < 0 || instruction.stage != stage_) continue;
-      const BoundMicroBatch& at = bound[static_cast<std::size_t>(instruction.micro_batch)];
+      const BoundMicroBatch& at = slots.at(stage_, step.iteration, instruction.micro_batch);
       const Place place{at.executable, at.slot};
       if (instruction.kind == InstructionKind::forward) {
         EXPECT_TRUE(live.insert(place).second) << "micro-batch " << instruction.micro_batch << " overwrites a live one";
@@ -46,7 +52,9 @@ class StageSlots : public ::testing::Test {
         EXPECT_EQ(at.executable->rows(), at.rows.size());
         EXPECT_LT(at.slot, at.executable->bytes().slots);
       }
-      if (instruction.kind == InstructionKind::backward) live.erase(place);
+      if (instruction.kind != InstructionKind::backward) continue;
+      live.erase(place);
+      slots.give_back(stage_, step.iteration, instruction.micro_batch);
     }
     EXPECT_TRUE(live.empty());
     return used;
@@ -83,6 +91,17 @@ TEST_F(StageSlots, OneFOneBKeepsAsManyAsStagesFollow) {
       const int live = std::min(m, 4 - stage);  // METHODS 2
       EXPECT_EQ(slots(programs_[0]), (std::map<std::int64_t, int>{{2, live}})) << "m " << m << " stage " << stage;
       EXPECT_EQ(places(programs_[0])[2].size(), static_cast<std::size_t>(live));
+    }
+  }
+}
+
+// Iterations overlap: a micro-batch of the next one is alive beside the same one of this.
+TEST_F(StageSlots, AsynchronousSchedulesKeepAsManyAsStagesFollow) {
+  for (const int m : {1, 2, 3, 8}) {
+    for (std::int32_t stage = 0; stage < 4; ++stage) {
+      prepare(4, m, "pipedream", {2 * m}, stage);
+      EXPECT_EQ(slots(programs_[0]), (std::map<std::int64_t, int>{{2, 4 - stage}})) << "m " << m << " stage " << stage;
+      EXPECT_EQ(places(programs_[0])[2].size(), static_cast<std::size_t>(4 - stage));
     }
   }
 }

@@ -1,0 +1,27 @@
+// What is attached to a computation stands between it and the next one.
+#include "program/attached.h"
+
+namespace millrace {
+
+bool is_computation(InstructionKind kind) {
+  switch (kind) {
+    case InstructionKind::forward:
+    case InstructionKind::backward:
+    case InstructionKind::backward_input:
+    case InstructionKind::backward_weight:
+    case InstructionKind::recompute:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<std::size_t> attached_reductions(std::span<const Instruction> list, std::size_t position) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = position + 1; i < list.size() && !is_computation(list[i].kind); ++i) {
+    if (list[i].kind == InstructionKind::reduce_gradients && list[i].op >= 0) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace millrace

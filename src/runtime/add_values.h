@@ -1,0 +1,22 @@
+// Sums of buffers of reals.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/precision.h"
+
+namespace millrace::runtime {
+
+/// destination += source, element by element.
+inline void add_values(void* destination, const void* source, std::int64_t count, kernels::Precision precision) {
+  const auto add = [count](auto* to, const auto* from) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+  };
+  if (precision == kernels::Precision::fp64) {
+    add(static_cast<double*>(destination), static_cast<const double*>(source));
+  } else {
+    add(static_cast<float*>(destination), static_cast<const float*>(source));
+  }
+}
+
+}  // namespace millrace::runtime
