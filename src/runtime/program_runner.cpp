@@ -247,7 +247,9 @@ void ProgramRunner::reduce_norm() {
     reducer_.wait(b, watchdog_);
     sums_.add_squares(b, stored);
   }
+  if (settings_.signals != nullptr) sums_.add_signals(settings_.signals->take());
   sums_.reduce(watchdog_);
+  result_.signals = sums_.signals();
   result_.loss = sums_.loss();
   result_.correct = sums_.correct();
   result_.gradient_norm = sums_.gradient_norm();

@@ -27,7 +27,8 @@ struct LocalStage {
 struct StepSettings {
   std::int64_t step = 0;  ///< from 0
   double learning_rate = 0;
-  double clip_norm = 0;  ///< 0: off
+  double clip_norm = 0;            ///< 0: off
+  SignalWatch* signals = nullptr;  ///< whose counts all ranks are to know; null: none
 };
 
 /// What all ranks know after an iteration. Losses are means over the valid samples.
@@ -36,6 +37,7 @@ struct StepResult {
   double correct = 0;        ///< fraction of right answers
   double gradient_norm = 0;  ///< before clipping
   bool skipped = false;      ///< not finite: no rank updated
+  SignalCounts signals{};    ///< of all ranks
 };
 
 /// Seconds that this rank computed, summed over the iterations run.

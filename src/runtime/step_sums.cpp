@@ -30,7 +30,8 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {
   std::int32_t entries = 0;
   for (const TensorId parameter : graph.parameters()) entry_[static_cast<std::size_t>(parameter)] = entries++;
-  values_.resize(static_cast<std::size_t>(entries) + 2);
+  parameters_ = entries;
+  values_.resize(static_cast<std::size_t>(entries) + 5);
   std::vector<int> everyone(static_cast<std::size_t>(transport.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   if (everyone.size() > 1) all_ = transport.group(everyone);
@@ -53,6 +54,18 @@ void StepSums::add_squares(std::int32_t bucket, const BucketPlace& place) {
   }
 }
 
+void StepSums::add_signals(const SignalCounts& counts) {
+  double* at = values_.data() + parameters_;
+  at[0] += counts.terminate;
+  at[1] += counts.interrupt;
+  at[2] += counts.user;
+}
+
+SignalCounts StepSums::signals() const {
+  const double* at = values_.data() + parameters_;
+  return {at[0], at[1], at[2]};
+}
+
 void StepSums::reduce(comm::WaitObserver& observer) {
   if (all_ < 0) return;
   const comm::Ticket ticket =
@@ -60,6 +73,8 @@ void StepSums::reduce(comm::WaitObserver& observer) {
   transport_.wait(ticket, &observer);
 }
 
-double StepSums::gradient_norm() const { return std::sqrt(std::accumulate(values_.begin(), values_.end() - 2, 0.0)); }
+double StepSums::gradient_norm() const {
+  return std::sqrt(std::accumulate(values_.begin(), values_.begin() + parameters_, 0.0));
+}
 
 }  // namespace millrace::runtime

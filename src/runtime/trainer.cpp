@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstEvaluationId = 1000;                         // training programs have watch ids below
 constexpr std::int64_t kEvaluationSums = std::int64_t{1} << 48;  // watch code of the sums after an evaluation
+constexpr std::int64_t kCheckpoint = kEvaluationSums + 1;        // and of what the ranks tell of a checkpoint
 
 Seconds median(std::vector<double> seconds) {
   if (seconds.empty()) return Seconds(0);
@@ -98,61 +99,93 @@ ProgramRunner& Trainer::runner_for(std::vector<std::unique_ptr<ProgramRunner>>& 
   return **runner;
 }
 
+void Trainer::resume(const FoundCheckpoint& checkpoint) {
+  read_tensors(checkpoint, graph_, stages_);
+  counters_ = checkpoint.manifest.counters;
+}
+
 Outcome Trainer::run(RunObserver& observer) {
   Outcome outcome;
   std::vector<double> seconds;
-  int skips = 0;
-  train_feed_->start(0, options_.iterations);
-  for (std::int64_t step = 0; step < options_.iterations; ++step) {
-    const bool last = step + 1 == options_.iterations;
-    if (last) {  // on the whole batch or on an epoch's shorter one, which is another program
+  const std::int64_t first = counters_.step;
+  outcome.final_loss = counters_.loss;
+  // A checkpoint is made before the evaluation of its step.
+  if (first > 0) evaluate_if_due(observer, outcome);
+  train_feed_->start(first, std::max<std::int64_t>(0, options_.iterations - first));
+  while (counters_.step < options_.iterations && !signals_.ends()) {
+    if (counters_.step + 1 == options_.iterations) {  // the whole batch or an epoch's shorter one: another program
       for (auto& runner : train_) runner->record(&timeline_.rows);
     }
-    const IterationRow row = train_step(step);
+    const IterationRow row = train_step();
     seconds.push_back(row.time.value());
     outcome.final_loss = row.loss;
     observer.iteration(row);
-    skips = row.skipped ? skips + 1 : 0;
-    if (skips >= options_.maximum_skips) {
-      throw comm::SharedError(  // the sums that tell it are those of all ranks
-          ExitCode::failed,
-          fmt::format(
-              "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
-              "norm {}): lower train.optimizer.lr or set train.clip_norm",
-              skips, row.iteration, row.loss, row.gradient_norm));
-    }
-    const bool due = options_.evaluate_every > 0 && (step + 1) % options_.evaluate_every == 0;
-    if (!evaluation_.empty() && (due || last)) {
-      outcome.evaluation = evaluate(step + 1);
-      observer.evaluation(outcome.evaluation);
-    }
+    check_skips(row);
+    if (!checkpoint_if_due(observer)) evaluate_if_due(observer, outcome);
   }
   train_feed_->stop();
   for (auto& runner : train_) runner->drain();
   for (auto& runner : evaluation_) runner->drain();
+  outcome.signal = signals_.number();
+  outcome.iterations = counters_.step;
   outcome.iteration_time = steady_time(seconds);
   outcome.rank = rank_report();
   outcome.last_iteration = std::move(timeline_);
   return outcome;
 }
 
-IterationRow Trainer::train_step(std::int64_t step) {
+void Trainer::check_skips(const IterationRow& row) const {
+  if (counters_.skips < options_.maximum_skips) return;
+  throw comm::SharedError(  // the sums that tell it are those of all ranks
+      ExitCode::failed,
+      fmt::format(
+          "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
+          "norm {}): lower train.optimizer.lr or set train.clip_norm",
+          counters_.skips, row.iteration, row.loss, row.gradient_norm));
+}
+
+// True where the run ends here: all ranks know the same signals.
+bool Trainer::checkpoint_if_due(RunObserver& observer) {
+  if (around_.checkpoints == nullptr) return false;
+  const std::int64_t every = around_.checkpoints->settings().every;
+  const bool last = counters_.step == options_.iterations;
+  if (signals_.any() || (every > 0 && (last || counters_.step % every == 0))) {
+    observer.before_checkpoint();
+    watchdog_.operation(kCheckpoint);
+    around_.checkpoints->save(counters_, graph_, programs_.train.front().buckets, stages_, watchdog_);
+  }
+  return signals_.ends();
+}
+
+void Trainer::evaluate_if_due(RunObserver& observer, Outcome& outcome) {
+  const bool due = options_.evaluate_every > 0 && counters_.step % options_.evaluate_every == 0;
+  if (evaluation_.empty() || (!due && counters_.step != options_.iterations)) return;
+  outcome.evaluation = evaluate(counters_.step);
+  observer.evaluation(outcome.evaluation);
+}
+
+IterationRow Trainer::train_step() {
   const Clock::time_point start = Clock::now();
   const dataset::Batch& batch = train_feed_->next();
   ProgramRunner& runner = runner_for(train_, batch.ids.size());
   StepSettings settings;
-  settings.step = step;
+  settings.step = counters_.step;
   settings.learning_rate =
-      learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
+      learning_rate(options_.learning_rate, options_.optimizer.learning_rate, counters_.step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
+  settings.signals = around_.signals;
   const Seconds busy_before = runner.times().busy;
-  const StepResult result = runner.train(*train_feed_, batch, settings, updates_);
+  const StepResult result = runner.train(*train_feed_, batch, settings, counters_.updates);
 
-  samples_ += batch.valid;
+  ++counters_.step;
+  counters_.samples += batch.valid;
+  counters_.skips = result.skipped ? counters_.skips + 1 : 0;
+  counters_.loss = result.loss;
+  signals_ = result.signals;
   IterationRow row;
-  row.iteration = step + 1;
+  row.iteration = counters_.step;
   row.epoch = batch.epoch + 1;
-  row.samples = samples_;
+  row.samples = counters_.samples;
   row.loss = result.loss;
   row.gradient_norm = result.gradient_norm;
   row.learning_rate = settings.learning_rate;
@@ -203,7 +236,8 @@ RankReport Trainer::rank_report() const {
 std::string Trainer::describe_wait(std::int64_t code, Seconds waited) const {
   const int rank = around_.transport.rank();
   std::string what = fmt::format("rank {}: the sums of an evaluation over all ranks", rank);
-  if (code >= 0 && code != kEvaluationSums) {
+  if (code == kCheckpoint) what = fmt::format("rank {}: a checkpoint, that other ranks have written theirs", rank);
+  if (code >= 0 && code < kEvaluationSums) {
     const auto id = static_cast<std::size_t>(code >> 32);
     const auto position = static_cast<std::size_t>(code & 0xffffffff);
     const bool evaluating = id >= kFirstEvaluationId;

@@ -12,10 +12,12 @@
 #include "dataset/source.h"
 #include "kernels/device.h"
 #include "program/program.h"
+#include "runtime/checkpoints.h"
 #include "runtime/feed.h"
 #include "runtime/optimizer.h"
 #include "runtime/outcome.h"
 #include "runtime/program_runner.h"
+#include "runtime/signals.h"
 #include "runtime/stage_runner.h"
 #include "runtime/train_options.h"
 #include "runtime/watchdog.h"
@@ -36,6 +38,8 @@ struct Surroundings {
   const dataset::SampleOrder& order;
   /// Ends the job with a message: called by the watchdog, on its own thread, when a wait exceeds the stall limit.
   std::function<void(const std::string&)> stalled;
+  Checkpoints* checkpoints = nullptr;  ///< null: none are made
+  SignalWatch* signals = nullptr;      ///< asks for checkpoints; null: nobody does
 };
 
 class Trainer {
@@ -43,8 +47,13 @@ class Trainer {
   /// Allocates and compiles everything, so that what does not fit is known before the first step. Collective.
   Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings);
 
-  /// Trains for `options.iterations` and evaluates; every rank of the transport calls it.
-  /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite.
+  /// Goes on where the checkpoint stood, whatever plan made it. Before run().
+  /// \pre it is of the same graph, sample order and optimizer. \throws Error  on ranks that cannot read it.
+  void resume(const FoundCheckpoint& checkpoint);
+
+  /// Trains up to `options.iterations` and evaluates; every rank of the transport calls it. A signal ends it early.
+  /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite, and
+  ///   when a checkpoint cannot be written.
   Outcome run(RunObserver& observer);
 
   /// Bytes that this rank holds before the first step; message buffers may still grow by what is in flight.
@@ -56,7 +65,10 @@ class Trainer {
  private:
   std::vector<std::unique_ptr<ProgramRunner>> make_runners(const std::vector<Program>& programs, int first_id);
   ProgramRunner& runner_for(std::vector<std::unique_ptr<ProgramRunner>>& runners, std::size_t rows) const;
-  IterationRow train_step(std::int64_t step);
+  IterationRow train_step();
+  void check_skips(const IterationRow& row) const;
+  bool checkpoint_if_due(RunObserver& observer);
+  void evaluate_if_due(RunObserver& observer, Outcome& outcome);
   EvaluationRow evaluate(std::int64_t iteration);
   RankReport rank_report() const;
   std::string describe_wait(std::int64_t code, Seconds waited) const;
@@ -75,8 +87,8 @@ class Trainer {
   std::unique_ptr<Feed> train_feed_;
   std::unique_ptr<Feed> evaluation_feed_;
   std::optional<StepSums> evaluation_sums_;
-  std::int64_t updates_ = 0;
-  std::int64_t samples_ = 0;
+  TrainingCounters counters_;
+  SignalCounts signals_;  // of the last iteration, of all ranks
   Seconds elapsed_{};
   Timeline timeline_;
 };
