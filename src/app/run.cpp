@@ -43,6 +43,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   });
   // 1. what to do
   Session session = open_session(arguments, world, world.size());
+  if (session.experiment.train.any_grid) session.threads = 1;
   const auto source = open_data(session, world);
   const auto checkpoint = find_checkpoint(session, *source, arguments, world);
   // 2. who does what

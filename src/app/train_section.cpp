@@ -137,7 +137,7 @@ void read_train(const config::Field& field, Experiment& experiment) {
   }
   train.evaluate_every = reader.get("evaluate_every", config::Integer{0}, train.evaluate_every);
   read_checkpoint(reader.field("checkpoint"), train);
-  reader.get("reproducible", config::OneOf{{"grid"}}, "grid");
+  train.any_grid = reader.get("reproducible", config::OneOf{{"grid", "any"}}, "grid") == "any";
   train.maximum_skips = static_cast<int>(reader.get("maximum_skips", config::Integer{1, 1 << 30}, train.maximum_skips));
   train.stall_limit = reader.get("stall_limit", config::Duration{}, train.stall_limit);
 }
@@ -158,7 +158,7 @@ Node write_train(const Experiment& experiment) {
   node.add("kernels", Node::quote(train.kernels));
   node.add("evaluate_every", integer(train.evaluate_every));
   node.add("checkpoint", write_checkpoint(train));
-  node.add("reproducible", Node::quote("grid"));
+  node.add("reproducible", Node::quote(train.any_grid ? "any" : "grid"));
   node.add("maximum_skips", integer(train.maximum_skips));
   node.add("stall_limit", config::to_node(config::Value(train.stall_limit)));
   return node;

@@ -68,7 +68,7 @@ std::vector<bool> adding_transfers(const Program& program, int rank) {
 }  // namespace
 
 ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                             comm::Transport& transport, Watchdog& watchdog, int id)
+                             comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample)
     : graph_(graph),
       program_(program),
       rank_(rank),
@@ -81,6 +81,9 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       reducer_(program, runners_of(stages_), rank, transport),
       sums_(graph, program, rank, transport),
       id_(id) {
+  if (by_sample != nullptr && program.training) {
+    tree_.emplace(graph, program, runners_of(stages_), *by_sample, rank, transport);
+  }
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     if (stages_[s].runner != nullptr) bound_[s] = stages_[s].runner->bind(program, rank);
   }
@@ -103,6 +106,7 @@ StepResult ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const S
   for (const LocalStage& stage : stages_) {
     if (stage.runner != nullptr) stage.runner->parameters().zero_gradients();
   }
+  if (tree_) tree_->begin();
   run(feed, batch, sums_);
   if (!result_.skipped) updates = updates_;
   ++times_.iterations;
@@ -149,6 +153,7 @@ void ProgramRunner::execute(const Instruction& instruction, Feed& feed, const da
     case InstructionKind::send_gradient:
       return send(instruction);
     case InstructionKind::reduce_gradients:
+      if (tree_) return;
       return reducer_.start(instruction.bucket);
     case InstructionKind::reduce_norm:
       return reduce_norm();
@@ -166,6 +171,7 @@ void ProgramRunner::forward(const Instruction& instruction, Feed& feed, const da
   feed.fill(stage, at, precision_);
   kernels::BatchContext context;
   context.step = settings_.step;
+  context.first_row = at.rows.begin;
   context.samples =
       std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
   context.valid_rows = valid_of(at.rows, batch.valid);
@@ -241,6 +247,7 @@ void ProgramRunner::send(const Instruction& instruction) {
 }
 
 void ProgramRunner::reduce_norm() {
+  if (tree_) tree_->reduce(watchdog_);
   for (std::int32_t b = 0; b < static_cast<std::int32_t>(program_.buckets.size()); ++b) {
     const BucketPlace& stored = reducer_.place(b);
     if (stored.runner == nullptr) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "comm/transport.h"
@@ -13,6 +14,7 @@
 #include "runtime/optimizer.h"
 #include "runtime/stage_runner.h"
 #include "runtime/step_sums.h"
+#include "runtime/tree_reduction.h"
 #include "runtime/watchdog.h"
 
 namespace millrace::runtime {
@@ -50,8 +52,9 @@ class ProgramRunner {
  public:
   /// \param stages  by flat stage index.
   /// \param id      tells the programs of a run apart in the watchdog's codes.
+  /// \param by_sample  the device of the stages where it computes sample by sample; else null.
   ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                comm::Transport& transport, Watchdog& watchdog, int id);
+                comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample = nullptr);
 
   /// One training iteration on `batch`. `updates` counts the updates so far and rises when this one is not skipped.
   StepResult train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates);
@@ -98,6 +101,7 @@ class ProgramRunner {
   std::vector<bool> adds_;                           // by transfer: this gradient adds to another stage's
   Exchange exchange_;
   GradientReducer reducer_;
+  std::optional<TreeReduction> tree_;  // in place of the reducer's sums
   StepSums sums_;
   std::int64_t last_backward_ = -1;  // position after which gradients are complete on this rank
   int id_;

@@ -30,8 +30,8 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {
   std::int32_t entries = 0;
   for (const TensorId parameter : graph.parameters()) entry_[static_cast<std::size_t>(parameter)] = entries++;
-  parameters_ = entries;
-  values_.resize(static_cast<std::size_t>(entries) + 5);
+  parameters_ = static_cast<std::size_t>(entries);
+  values_.resize(parameters_ + kSignals + 2 * kExactLimbs);
   std::vector<int> everyone(static_cast<std::size_t>(transport.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   if (everyone.size() > 1) all_ = transport.group(everyone);
@@ -74,7 +74,7 @@ void StepSums::reduce(comm::WaitObserver& observer) {
 }
 
 double StepSums::gradient_norm() const {
-  return std::sqrt(std::accumulate(values_.begin(), values_.begin() + parameters_, 0.0));
+  return std::sqrt(std::accumulate(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(parameters_), 0.0));
 }
 
 }  // namespace millrace::runtime

@@ -2,43 +2,55 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/transport.h"
 #include "program/program.h"
+#include "runtime/exact_sum.h"
 #include "runtime/gradient_reducer.h"
 #include "runtime/signals.h"
 
 namespace millrace::runtime {
 
 /// One vector, summed over all ranks by one operation: entry t is Σ g² of the t-th tensor, given by its lowest owner
-/// alone, so the norm does not depend on where stages are cut; then come the signals, and last the weighted losses.
+/// alone, so the norm does not depend on where stages are cut; then come the signals, and last the weighted losses and
+/// right answers, as exact sums.
 class StepSums {
  public:
   StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport);
 
   void clear();
-  void add_loss(double weighted) { values_[values_.size() - 2] += weighted; }
-  void add_correct(double weighted) { values_[values_.size() - 1] += weighted; }
+  void add_loss(double weighted) { add_exactly(weighted, limbs(0)); }
+  void add_correct(double weighted) { add_exactly(weighted, limbs(1)); }
   /// Adds the squares of the bucket's gradients if this rank is its lowest owner. \pre the bucket is reduced.
   void add_squares(std::int32_t bucket, const BucketPlace& place);
   /// Signals that this rank received: they travel with the sums.
   void add_signals(const SignalCounts& counts);
   void reduce(comm::WaitObserver& observer);
 
-  double loss() const { return values_[values_.size() - 2]; }
-  double correct() const { return values_[values_.size() - 1]; }
+  double loss() const { return value_of(limbs(0)); }
+  double correct() const { return value_of(limbs(1)); }
   /// Of all ranks.
   SignalCounts signals() const;
   /// Global L2 norm over all parameters, a tied one counted once; buffers do not count.
   double gradient_norm() const;
 
  private:
+  std::span<double, kExactLimbs> limbs(std::size_t sum) {
+    return std::span<double, kExactLimbs>(values_.data() + parameters_ + kSignals + sum * kExactLimbs, kExactLimbs);
+  }
+  std::span<const double, kExactLimbs> limbs(std::size_t sum) const {
+    return std::span<const double, kExactLimbs>(values_.data() + parameters_ + kSignals + sum * kExactLimbs,
+                                                kExactLimbs);
+  }
+
+  static constexpr std::size_t kSignals = 3;
   const Program& program_;
   int rank_;
   comm::Transport& transport_;
   comm::GroupId all_ = -1;
-  std::int64_t parameters_ = 0;      // entries of gradient tensors
+  std::size_t parameters_ = 0;       // entries of gradient tensors
   std::vector<std::int32_t> entry_;  // by tensor id; -1: no parameter
   std::vector<double> values_;
 };

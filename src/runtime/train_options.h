@@ -43,6 +43,7 @@ struct TrainOptions {
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
   std::int64_t evaluate_every = 0;    ///< 0: at the end only
+  bool any_grid = false;              ///< train.reproducible: any
   std::int64_t checkpoint_every = 0;  ///< iterations; 0: on signals only
   int checkpoint_keep = 2;            ///< the newest complete ones
   int maximum_skips = 5;              ///< iterations in a row without a finite gradient before the run fails

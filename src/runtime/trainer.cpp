@@ -13,6 +13,7 @@
 #include "program/describe.h"
 #include "runtime/learning_rate.h"
 #include "runtime/process_memory.h"
+#include "runtime/threads.h"
 
 namespace millrace::runtime {
 namespace {
@@ -54,6 +55,12 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
                 [this](std::int64_t code, Seconds waited) { around_.stalled(describe_wait(code, waited)); }),
       device_(kernels::make_device(options.kernels, options.precision)) {
   const int rank = around_.transport.rank();
+  if (options.any_grid) {
+    use_threads(1);  // the sums inside a kernel depend on the number of threads
+    auto by_sample = std::make_unique<kernels::SampleDevice>(std::move(device_));
+    by_sample_ = by_sample.get();
+    device_ = std::move(by_sample);
+  }
   const Program& first = programs.train.front();
   stages_.resize(first.stages.size());
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
@@ -86,7 +93,7 @@ std::vector<std::unique_ptr<ProgramRunner>> Trainer::make_runners(const std::vec
   for (const Program& program : programs) {
     const int id = first_id + static_cast<int>(runners.size());
     runners.push_back(std::make_unique<ProgramRunner>(graph_, program, around_.transport.rank(), stages_,
-                                                      around_.transport, watchdog_, id));
+                                                      around_.transport, watchdog_, id, by_sample_));
   }
   return runners;
 }
@@ -218,6 +225,7 @@ RankReport Trainer::rank_report() const {
   for (std::size_t s = 0; s < stage_runners_.size(); ++s) {
     report.weights_bytes += stage_runners_[s]->parameters().value_bytes();
     report.gradients_bytes += stage_runners_[s]->parameters().gradient_bytes();
+    if (by_sample_ != nullptr) report.gradients_bytes += by_sample_->tree(stage_runners_[s]->parameters()).bytes();
     report.optimizer_bytes += optimizers_[s]->state_bytes();
     report.activations_bytes += stage_runners_[s]->activation_bytes();
     report.workspace_bytes += stage_runners_[s]->workspace_bytes();

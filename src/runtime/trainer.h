@@ -79,6 +79,7 @@ class Trainer {
   Surroundings around_;
   Watchdog watchdog_;
   std::unique_ptr<kernels::Device> device_;
+  kernels::SampleDevice* by_sample_ = nullptr;               // device_ under train.reproducible: any
   std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<LocalStage> stages_;  // by flat stage index

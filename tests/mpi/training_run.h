@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct RunSettings {
   bool evaluate = false;
   runtime::TrainOptions train;
   comm::MpiTransportOptions transport;
+  std::filesystem::path checkpoints{};  ///< where they are made, as `train` says; empty: none
+  bool resume = false;                  ///< goes on from the newest of them
 };
 
 /// Collective over `communicator`, whose size is the number of devices of the plan.
