@@ -22,6 +22,7 @@ struct Arguments {
   std::optional<std::string> output;  ///< --output DIR, or -o FILE of `plan` and `data`
   bool overwrite = false;
   bool overwrite_lock = false;
+  bool resume = false;       ///< run: go on from the newest checkpoint
   std::optional<int> ranks;  ///< of `plan`, `simulate`, `check` with `cluster: local`; none: 1
   bool explain = false;
   std::optional<double> time_limit_s;

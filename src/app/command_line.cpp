@@ -159,6 +159,7 @@ void define(CLI::App& app, Arguments& arguments) {
   add_experiment(*run, arguments);
   add_planning(*run, arguments);
   add_output(*run, arguments);
+  run->add_flag("--resume", arguments.resume, "go on from the newest checkpoint beside the results file");
   run->add_flag("--trace", arguments.trace, "keep when each instruction of the last iteration ran");
 
   CLI::App* plan = app.add_subcommand("plan", "plan only: the best plans and the stages of the best");
@@ -252,7 +253,7 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 done; 1 internal error; 2 command line or file; 3 no plan fits; 4 run failed; 5 verification "
-      "failed.");
+      "failed; 130, 143 stopped by a signal after a checkpoint.");
   app.set_version_flag("--version", version_text());
   app.get_formatter()->column_width(34);
   define(app, arguments);

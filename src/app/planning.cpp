@@ -21,6 +21,7 @@
 #include "program/lowering.h"
 #include "program/verifier.h"
 #include "runtime/supported.h"
+#include "runtime/tree_reduction.h"
 #include "schedules/registry.h"
 
 namespace millrace::app {
@@ -287,7 +288,10 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
   if (data.tail == dataset::Tail::uneven && train_samples % data.batch != 0) {
     programs.train.push_back(training_program(session.graph, plan, train_samples % data.batch, tag_limit));
   }
-  for (const Program& program : programs.train) runtime::require_supported(program, session.experiment.train.clip_norm);
+  for (const Program& program : programs.train) {
+    runtime::require_supported(program, session.experiment.train.clip_norm);
+    if (session.experiment.train.any_grid) runtime::require_tree_reducible(session.graph, program);
+  }
   std::vector<std::int64_t> sizes;
   if (test_samples > 0) sizes.push_back(data.batch);
   if (test_samples % data.batch != 0) sizes.push_back(test_samples % data.batch);

@@ -11,8 +11,8 @@
 
 namespace millrace::app {
 
-Progress::Progress(std::int64_t iterations, std::int64_t batch, bool quiet)
-    : iterations_(iterations), batch_(batch), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(std::int64_t begun, std::int64_t iterations, std::int64_t batch, bool quiet)
+    : begun_(begun), iterations_(iterations), batch_(batch), quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 void Progress::show(const IterationRow& row) {
   if (quiet_) return;
@@ -22,7 +22,7 @@ void Progress::show(const IterationRow& row) {
   if (!last && now - shown_ < pause) return;
   shown_ = now;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double per_iteration = elapsed / static_cast<double>(row.iteration);
+  const double per_iteration = elapsed / static_cast<double>(row.iteration - begun_);
   const std::string line = fmt::format(
       "iteration {}/{}  epoch {}  loss {:.4f}  {:.0f} samples/s  {}  {} left", row.iteration, iterations_, row.epoch,
       row.loss, static_cast<double>(batch_) / per_iteration, format(Bytes(runtime::peak_resident_bytes())),

@@ -10,7 +10,8 @@ namespace millrace::app {
 
 class Progress {
  public:
-  Progress(std::int64_t iterations, std::int64_t batch, bool quiet);
+  /// \param begun  iterations that an earlier run did.
+  Progress(std::int64_t begun, std::int64_t iterations, std::int64_t batch, bool quiet);
   void show(const IterationRow& row);
   void show(const EvaluationRow& row);
   /// Leaves the line as it is and goes on to the next.
@@ -19,6 +20,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::int64_t begun_;
   std::int64_t iterations_;
   std::int64_t batch_;
   bool quiet_;

@@ -7,11 +7,13 @@
 #include "app/commands.h"
 #include "app/planning.h"
 #include "app/run_record.h"
+#include "app/run_resume.h"
 #include "app/session.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cluster/launcher.h"
 #include "comm/mpi/mpi_transport.h"
+#include "runtime/signals.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
 
@@ -41,9 +43,11 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   });
   // 1. what to do
   Session session = open_session(arguments, world, world.size());
+  if (session.experiment.train.any_grid) session.threads = 1;
   const auto source = open_data(session, world);
+  const auto checkpoint = find_checkpoint(session, *source, arguments, world);
   // 2. who does what
-  const Chosen chosen = choose_plan(session, arguments, world);
+  const Chosen chosen = plan_to_resume(session, arguments, world, checkpoint);
   // 3. in which order
   comm::MpiTransport transport(world.communicator());
   const runtime::Programs programs = comm::on_all_alike([&] {
@@ -51,18 +55,24 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
                          source->samples(dataset::Split::test), transport.largest_tag());
   });
   // 4. where it is kept
-  RunRecord record(session, chosen, programs, arguments, world);
+  const runtime::TrainingCounters begun = checkpoint ? checkpoint->manifest.counters : runtime::TrainingCounters{};
+  RunRecord record(session, chosen, programs, arguments, world, begun);
   try {
+    if (world.root() && !arguments.resume) storage::StepFolders(checkpoint_root(session.experiment)).keep(0);
     // 5. do it
     runtime::use_threads(session.threads);
     const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
                                      session.experiment.data.batch, session.experiment.data.tail);
+    runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen.plan), transport);
+    runtime::SignalWatch signals;
     runtime::Trainer trainer(session.graph, programs, session.experiment.train,
-                             {transport, *source, order, stall_handler(world)});
+                             {transport, *source, order, stall_handler(world), &checkpoints, &signals});
     compare_memory(session, trainer, world);
+    if (checkpoint) trainer.resume(*checkpoint);
     const runtime::Outcome outcome = trainer.run(record);
     // 6. what came of it
     record.close(outcome);
+    if (outcome.signal != 0) return static_cast<ExitCode>(128 + outcome.signal);  // as shells name it
   } catch (const Error&) {
     record.fail();
     throw;

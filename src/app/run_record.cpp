@@ -13,6 +13,7 @@
 #include "app/print.h"
 #include "app/rank_text.h"
 #include "app/run_facts.h"
+#include "app/run_resume.h"
 #include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -77,12 +78,14 @@ std::function<void(const std::string&)> stall_handler(const comm::World& world) 
 }
 
 RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs,
-                     const Arguments& arguments, const comm::World& world)
+                     const Arguments& arguments, const comm::World& world, const runtime::TrainingCounters& begun)
     : session_(session),
       programs_(programs),
       arguments_(arguments),
       world_(world),
-      progress_(session.experiment.train.iterations, session.experiment.data.batch, arguments.quiet || !world.root()) {
+      progress_(begun.step, session.experiment.train.iterations, session.experiment.data.batch,
+                arguments.quiet || !world.root()),
+      samples_(begun.samples) {
   world.on_root_then_all([&] {
     const sim::Simulation simulation = predict(session, programs.train.front());
     predicted_ = *chosen.report;
@@ -92,8 +95,9 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
     }
     const std::filesystem::path file = session.experiment.output;
     make_folder(file.parent_path());
-    file_.emplace(file, context_of(session, chosen, world, arguments),
-                  record::ResultsOptions{arguments.overwrite, arguments.overwrite_lock});
+    record::ResultsOptions options{arguments.overwrite, arguments.overwrite_lock, {}};
+    if (arguments.resume) options.resume_after = begun.step;
+    file_.emplace(file, context_of(session, chosen, world, arguments), options);
     return std::string();
   });
 }
@@ -107,6 +111,10 @@ void RunRecord::iteration(const IterationRow& row) {
 void RunRecord::evaluation(const EvaluationRow& row) {
   if (file_) file_->add(row);
   progress_.show(row);
+}
+
+void RunRecord::before_checkpoint() {
+  if (file_) file_->keep();
 }
 
 void RunRecord::close(const runtime::Outcome& outcome) {
@@ -133,7 +141,7 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
   if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, predicted_s_);
   file_->add_group("prediction", prediction_facts(predicted_, figures));
   file_->add_group("summary", summary_facts(figures, outcome));
-  file_->close("complete");
+  file_->close(outcome.signal != 0 ? "interrupted" : "complete");
 }
 
 void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const {
@@ -175,6 +183,11 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
                           size(row.report.peak_rss_bytes)});
   }
   print("\n" + table_text(table));
+  if (outcome.signal != 0) {
+    print(fmt::format("\nstopped by a signal after iteration {} of {}; the checkpoint is in {}, --resume goes on\n",
+                      outcome.iterations, session_.experiment.train.iterations,
+                      checkpoint_root(session_.experiment).string()));
+  }
   print(fmt::format("\nfinal loss {:.4f}, test accuracy {:.2f} %\nresults: {}\n", outcome.final_loss,
                     outcome.evaluation.accuracy * 100, session_.experiment.output));
 }

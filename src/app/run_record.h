@@ -13,6 +13,7 @@
 #include "app/session.h"
 #include "comm/mpi/world.h"
 #include "record/results_file.h"
+#include "runtime/checkpoint_manifest.h"
 #include "runtime/outcome.h"
 
 namespace millrace::app {
@@ -20,11 +21,13 @@ namespace millrace::app {
 class RunRecord final : public runtime::RunObserver {
  public:
   /// Opens the results file before training starts; a file that exists or is held ends all ranks with one message.
+  /// \param begun  where a resumed run stands; else zeros.
   RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs, const Arguments& arguments,
-            const comm::World& world);
+            const comm::World& world, const runtime::TrainingCounters& begun);
 
   void iteration(const IterationRow& row) override;
   void evaluation(const EvaluationRow& row) override;
+  void before_checkpoint() override;
 
   /// Collects what the ranks used, writes the last tables and prints the summary. Collective.
   void close(const runtime::Outcome& outcome);
@@ -44,7 +47,7 @@ class RunRecord final : public runtime::RunObserver {
   std::optional<record::ResultsFile> file_;
   plan::PlanReport predicted_;       ///< rank 0; its times are the simulator's
   std::vector<double> predicted_s_;  ///< rank 0: seconds of each instruction, rank after rank
-  std::int64_t samples_ = 0;
+  std::int64_t samples_;
 };
 
 /// Says which operation is late and ends the job with the code of a failed run.

@@ -96,6 +96,21 @@ Node write_rate(const runtime::LearningRateOptions& rate) {
   return node;
 }
 
+void read_checkpoint(const config::Field& field, runtime::TrainOptions& train) {
+  if (!field || field.is_word("off")) return;
+  config::Reader reader(field);
+  train.checkpoint_every = reader.required("every", config::Integer{1});
+  train.checkpoint_keep = static_cast<int>(reader.get("keep", config::Integer{1, 1 << 30}, train.checkpoint_keep));
+}
+
+Node write_checkpoint(const runtime::TrainOptions& train) {
+  if (train.checkpoint_every == 0) return Node::quote("off");
+  Node node = Node::map();
+  node.add("every", integer(train.checkpoint_every));
+  node.add("keep", integer(train.checkpoint_keep));
+  return node;
+}
+
 }  // namespace
 
 void read_train(const config::Field& field, Experiment& experiment) {
@@ -121,7 +136,8 @@ void read_train(const config::Field& field, Experiment& experiment) {
     kernels.refuse("precision fp64 needs kernels: reference");
   }
   train.evaluate_every = reader.get("evaluate_every", config::Integer{0}, train.evaluate_every);
-  reader.get("reproducible", config::OneOf{{"grid"}}, "grid");
+  read_checkpoint(reader.field("checkpoint"), train);
+  train.any_grid = reader.get("reproducible", config::OneOf{{"grid", "any"}}, "grid") == "any";
   train.maximum_skips = static_cast<int>(reader.get("maximum_skips", config::Integer{1, 1 << 30}, train.maximum_skips));
   train.stall_limit = reader.get("stall_limit", config::Duration{}, train.stall_limit);
 }
@@ -141,7 +157,8 @@ Node write_train(const Experiment& experiment) {
   node.add("precision", Node::quote(word_of(kPrecisions, train.precision)));
   node.add("kernels", Node::quote(train.kernels));
   node.add("evaluate_every", integer(train.evaluate_every));
-  node.add("reproducible", Node::quote("grid"));
+  node.add("checkpoint", write_checkpoint(train));
+  node.add("reproducible", Node::quote(train.any_grid ? "any" : "grid"));
   node.add("maximum_skips", integer(train.maximum_skips));
   node.add("stall_limit", config::to_node(config::Value(train.stall_limit)));
   return node;

@@ -20,6 +20,7 @@ struct BatchContext {
   std::span<const std::int64_t> samples;  ///< id of each row; rows without one are padding
   std::int64_t valid_rows = 0;            ///< the rows after these are padding: they weigh 0
   double row_weight = 0;                  ///< 1 / (valid rows of the global batch)
+  std::int64_t first_row = 0;             ///< of the micro-batch, in the global batch
 };
 
 /// Memory that an executable holds, in bytes, apart from the StageParameters.
@@ -85,6 +86,7 @@ struct CompileOptions {
   /// Ascending: operators whose activations no slot keeps; they run again before their backward, on the same dropout
   /// masks and without depositing statistics.
   std::vector<OpId> recompute{};
+  bool plain = false;           ///< no layout, hence no result, depends on which operators share the stage
 };
 
 class Device {

@@ -1,6 +1,7 @@
 // Writes the tables of a run and keeps them on the disk while it goes on.
 #include "record/results_file.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/errors.h"
@@ -22,12 +23,16 @@ std::uint64_t bytes(std::int64_t count) { return static_cast<std::uint64_t>(coun
 
 std::uint64_t at_least_one(std::int64_t rows) { return rows < 1 ? 1 : static_cast<std::uint64_t>(rows); }
 
-void build(storage::File& file, const RunContext& context) {
+void describe(storage::File& file, const RunContext& context) {
   set(file, context.root);
   file.set("status", "running");
   file.make_text("config", context.config, {"1", "effective experiment, YAML"});
   file.make_text("plan", context.plan, {"1", "plan, YAML"});
   file.make_text("cluster", context.cluster, {"1", "devices and links that the plan was made for, YAML"});
+}
+
+void build(storage::File& file, const RunContext& context) {
+  describe(file, context);
   file.make_table("iterations", iteration_columns(), at_least_one(context.iterations), "one row for each iteration");
   file.make_table("evaluation", evaluation_columns(), at_least_one(context.evaluations), "one row for each evaluation");
 }
@@ -44,6 +49,26 @@ void require_results(const std::filesystem::path& file) {
   if (!results) throw InvalidInput(file.string() + " exists and holds no results of a run; choose another output");
 }
 
+// Rows of iterations up to `last`, which come first.
+void cut_table(storage::File& file, const char* name, std::int64_t last, std::uint64_t capacity) {
+  storage::grow_table(file, name, capacity);
+  storage::Table table = file.table(name);
+  const std::vector<std::int64_t> iterations = table.column_integers("iteration");
+  const auto later = std::find_if(iterations.begin(), iterations.end(), [&](std::int64_t i) { return i > last; });
+  table.keep_rows(static_cast<std::uint64_t>(later - iterations.begin()));
+}
+
+// A former run's file as the file of one that stands after iteration `last`. The evaluation of that iteration is made
+// anew, since a checkpoint comes before it.
+void reopen(storage::File& file, const RunContext& context, std::int64_t last) {
+  for (const char* name : {"config", "plan", "cluster", "ranks", "instructions", "prediction", "summary"}) {
+    if (file.contains(name)) file.remove(name);
+  }
+  describe(file, context);
+  cut_table(file, "iterations", last, at_least_one(context.iterations));
+  cut_table(file, "evaluation", last - 1, at_least_one(context.evaluations));
+}
+
 storage::Existing existing(const ResultsOptions& options) {
   return options.overwrite ? storage::Existing::replace : storage::Existing::refuse;
 }
@@ -52,8 +77,13 @@ storage::Existing existing(const ResultsOptions& options) {
 
 ResultsFile::ResultsFile(const std::filesystem::path& file, const RunContext& context, const ResultsOptions& options)
     : lock_(file, options.overwrite_lock) {
-  if (options.overwrite) require_results(file);
-  file_ = storage::make_published(lock_, existing(options), [&](storage::File& made) { build(made, context); });
+  if (options.overwrite || options.resume_after) require_results(file);
+  if (options.resume_after && std::filesystem::exists(file)) {
+    storage::edit_published(lock_, [&](storage::File& copy) { reopen(copy, context, *options.resume_after); });
+    file_ = storage::File::modify(lock_);
+  } else {
+    file_ = storage::make_published(lock_, existing(options), [&](storage::File& made) { build(made, context); });
+  }
   iterations_ = file_->table("iterations");
   evaluations_ = file_->table("evaluation");
   flusher_ = std::thread([this] { keep_flushing(); });
@@ -112,6 +142,12 @@ void ResultsFile::add_group(const std::string& name, const std::vector<Fact>& fa
   const std::scoped_lock lock(mutex_);
   storage::Group group = file_->make_group(name);
   set(group, facts);
+}
+
+void ResultsFile::keep() {
+  const std::scoped_lock lock(mutex_);
+  rethrow_failure();
+  flush();
 }
 
 void ResultsFile::added() {

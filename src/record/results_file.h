@@ -51,6 +51,9 @@ struct RankRow {
 struct ResultsOptions {
   bool overwrite = false;
   bool overwrite_lock = false;
+  /// Goes on with the tables of an existing file after this iteration: later rows are dropped, as are the tables of the
+  /// end. None: a new file.
+  std::optional<std::int64_t> resume_after;
 };
 
 /// Made exclusively under its own lock before training starts; rows are in the file at most a second after they
@@ -70,6 +73,9 @@ class ResultsFile {
   /// `/instructions`, with the predicted seconds of each row (as long as `measured`, or empty: stored as -1).
   void add(const std::vector<TimelineRow>& measured, std::int64_t iteration, const std::vector<double>& predicted_s);
   void add_group(const std::string& name, const std::vector<Fact>& facts);
+
+  /// The rows so far are on the disk when it returns.
+  void keep();
 
   /// Rows and `status` ("complete", "failed", "interrupted") are on the disk when it returns.
   void close(const std::string& status);

@@ -33,6 +33,8 @@ class GradientReducer {
 
   /// Starts the sum over the owners. \pre all contributions of this rank are there.
   void start(std::int32_t bucket);
+  /// In place of start(): somebody else has put the sum of all owners into place().
+  void provided(std::int32_t bucket) { state(bucket).phase = Phase::combined; }
   /// Waits until every copy holds the sum. A bucket with one owner needs no start.
   void finish(std::int32_t bucket, comm::WaitObserver& observer);
   /// Empties the gradients of all copies for the next contributions.

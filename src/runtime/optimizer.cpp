@@ -1,6 +1,7 @@
 // Optimizer steps, one pass over each tensor.
 #include "runtime/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace millrace::runtime {
@@ -65,6 +66,19 @@ Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, c
 
 std::int64_t Optimizer::state_bytes() const {
   return states_ * elements_ * kernels::real_bytes(parameters_.precision());
+}
+
+std::vector<std::string> Optimizer::state_names() const {
+  if (states_ == 0) return {};
+  if (states_ == 1) return {"momentum"};
+  return {"first_moment", "second_moment"};
+}
+
+void* Optimizer::state(std::size_t k, TensorId tensor) {
+  const auto order = parameters_.order();
+  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), tensor) - order.begin());
+  const std::int64_t element = static_cast<std::int64_t>(k) * elements_ + parameters_.range_elements(0, position);
+  return state_.get() + element * kernels::real_bytes(parameters_.precision());
 }
 
 void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {

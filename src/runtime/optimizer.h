@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/stage_parameters.h"
@@ -28,6 +29,10 @@ class Optimizer {
   void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
 
   std::int64_t state_bytes() const;
+  /// What is kept for every number of a parameter: nothing, "momentum", or "first_moment" and "second_moment".
+  std::vector<std::string> state_names() const;
+  /// The k-th of them for a parameter or buffer of the stage, in logical row-major layout.
+  void* state(std::size_t k, TensorId tensor);
 
  private:
   template <class Real>

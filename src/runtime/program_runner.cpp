@@ -77,7 +77,7 @@ std::int64_t most_updates(const Program& program) {
 }  // namespace
 
 ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                             comm::Transport& transport, Watchdog& watchdog, int id)
+                             comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample)
     : graph_(graph),
       program_(program),
       rank_(rank),
@@ -92,6 +92,9 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       updates_per_iteration_(most_updates(program)),
       id_(id),
       open_(static_cast<std::size_t>(program.overlap + 1)) {
+  if (by_sample != nullptr && program.training) {
+    tree_.emplace(graph, program, runners_of(stages_), *by_sample, rank, transport);
+  }
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     if (stages_[s].runner == nullptr || !program.training) continue;
     version_of_[s] = static_cast<std::int32_t>(versions_.size());
@@ -127,6 +130,7 @@ void ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSet
   begun.skipped = false;
   std::fill(begun.updates.begin(), begun.updates.end(), 0);
   sums(round_).clear();
+  if (tree_) tree_->begin();
   run_round(round_ + 1, &feed, &batch);
   if (!begun.skipped) updates += updates_per_iteration_;
   ++times_.iterations;
@@ -199,8 +203,14 @@ void ProgramRunner::end_round() {
   }
   const std::int64_t complete = round_ - program_.overlap;
   if (complete < 0) return;
+  count_signals(complete);
   sums(complete).start();
   under_way_ = complete;
+}
+
+void ProgramRunner::count_signals(std::int64_t iteration) {
+  SignalWatch* const signals = open(iteration).settings.signals;
+  if (signals != nullptr) sums(iteration).add_signals(signals->take());
 }
 
 void ProgramRunner::note_result(const StepSums& sums, bool skipped) {
@@ -209,6 +219,7 @@ void ProgramRunner::note_result(const StepSums& sums, bool skipped) {
   result.correct = sums.correct();
   result.gradient_norm = sums.gradient_norm();
   result.skipped = skipped;
+  result.signals = sums.signals();
   results_.push_back(result);
 }
 
@@ -229,7 +240,7 @@ void ProgramRunner::execute(const Instruction& instruction, std::int64_t iterati
     case InstructionKind::send_gradient:
       return send(instruction, iteration);
     case InstructionKind::reduce_gradients:
-      if (instruction.op < 0) reducer_.start(instruction.bucket);  // else the computation before has started it
+      if (instruction.op < 0) start_reduction(instruction.bucket);  // else the computation before has started it
       return;
     case InstructionKind::reduce_norm:
       return reduce_norm(iteration);
@@ -258,6 +269,7 @@ void ProgramRunner::forward(const Instruction& instruction, std::int64_t iterati
     local_.fill(instruction.stage, iteration, instruction.micro_batch, slots_);
     kernels::BatchContext context;
     context.step = its.settings.step;
+    context.first_row = at.rows.begin;
     context.samples =
         std::span(batch.ids).subspan(static_cast<std::size_t>(at.rows.begin), static_cast<std::size_t>(at.rows.size()));
     context.valid_rows = valid_of(at.rows, its.valid);
@@ -316,8 +328,12 @@ void ProgramRunner::done(OpId op) {
   for (; started_inside_ < inside_->size(); ++started_inside_) {
     const Instruction& reduction = instructions[(*inside_)[started_inside_]];
     if (reduction.op < op) return;
-    reducer_.start(reduction.bucket);
+    start_reduction(reduction.bucket);
   }
+}
+
+void ProgramRunner::start_reduction(std::int32_t bucket) {
+  if (!tree_) reducer_.start(bucket);  // else all of them are summed at once, before the norm
 }
 
 bool ProgramRunner::computes_loss(std::int32_t stage) const {
@@ -369,16 +385,19 @@ void ProgramRunner::receive(const Instruction& instruction, std::int64_t iterati
 
 void ProgramRunner::send(const Instruction& instruction, std::int64_t iteration) {
   const Transfer& t = program_.transfers[static_cast<std::size_t>(instruction.transfer)];
-  const BoundMicroBatch& at = slots_.at(t.from_stage, iteration, t.micro_batch);
   const std::int64_t row_bytes = exchange_.transfer_bytes(instruction.transfer) / t.rows.size();
-  const void* data = t.direction == Direction::activation ? at.executable->output(at.slot, t.tensor)
-                                                          : at.executable->input_gradient(at.slot, t.tensor);
+  const bool activation = t.direction == Direction::activation;
+  // Input gradients are those of the last backward, whose slot may be free again.
+  const BoundMicroBatch& at =
+      activation ? slots_.at(t.from_stage, iteration, t.micro_batch) : slots_.without_slot(t.from_stage, t.micro_batch);
+  const void* data = activation ? at.executable->output(at.slot, t.tensor) : at.executable->input_gradient(0, t.tensor);
   exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes,
                  watchdog_);
 }
 
 void ProgramRunner::reduce_norm(std::int64_t iteration) {
   StepSums& sums = this->sums(iteration);
+  if (tree_) tree_->reduce(reducer_, watchdog_);
   for (std::int32_t b = 0; b < static_cast<std::int32_t>(program_.buckets.size()); ++b) {
     if (reducer_.copies(b).empty()) continue;
     {
@@ -388,6 +407,7 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
     const Timed timed(times_.busy);
     sums.add_squares(b, reducer_.place(b));
   }
+  count_signals(iteration);
   {
     const Timed timed(times_.exposed_sums);
     sums.reduce(watchdog_);

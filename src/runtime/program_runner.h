@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "comm/transport.h"
@@ -17,6 +18,7 @@
 #include "runtime/stage_runner.h"
 #include "runtime/step_sums.h"
 #include "runtime/step_times.h"
+#include "runtime/tree_reduction.h"
 #include "runtime/watchdog.h"
 #include "runtime/weight_versions.h"
 
@@ -32,7 +34,8 @@ struct LocalStage {
 struct StepSettings {
   std::int64_t step = 0;  ///< from 0
   double learning_rate = 0;
-  double clip_norm = 0;  ///< 0: off
+  double clip_norm = 0;            ///< 0: off
+  SignalWatch* signals = nullptr;  ///< whose counts all ranks are to know; null: none
 };
 
 /// What all ranks know after an iteration. Losses are means over the valid samples.
@@ -41,6 +44,7 @@ struct StepResult {
   double correct = 0;        ///< fraction of right answers
   double gradient_norm = 0;  ///< before clipping; of several updates, the root of the sum of their squares
   bool skipped = false;      ///< not finite: no rank updated (without a norm: some bucket was left as it was)
+  SignalCounts signals{};    ///< of all ranks, since the iteration before
 };
 
 /// Iterations follow each other in rounds of the program's list; what a round leaves open is executed by later ones or
@@ -51,8 +55,9 @@ class ProgramRunner final : private kernels::BackwardObserver {
  public:
   /// \param stages  by flat stage index.
   /// \param id      tells the programs of a run apart in the watchdog's codes.
+  /// \param by_sample  the device of the stages where it computes sample by sample; else null.
   ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                comm::Transport& transport, Watchdog& watchdog, int id);
+                comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample = nullptr);
 
   /// One round, in which the iteration on `batch` begins. `updates` counts the updates so far and rises by those of
   /// this iteration, unless it is skipped because of its norm.
@@ -104,11 +109,13 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void update(const Instruction& instruction, std::int64_t iteration);
   void end_round();
   void done(OpId op) override;
+  void start_reduction(std::int32_t bucket);
 
   bool computes_loss(std::int32_t stage) const;
   Iteration& open(std::int64_t iteration) { return open_[static_cast<std::size_t>(iteration) % open_.size()]; }
   StepSums& sums(std::int64_t iteration) { return sums_[static_cast<std::size_t>(iteration) % sums_.size()]; }
   WeightVersions* versions(std::int32_t stage);
+  void count_signals(std::int64_t iteration);
   void note_result(const StepSums& sums, bool skipped);
 
   const Graph& graph_;
@@ -121,6 +128,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   LocalEdges local_;
   Exchange exchange_;
   GradientReducer reducer_;
+  std::optional<TreeReduction> tree_;  // makes the reducer's sums in its place
   std::vector<WeightVersions> versions_;            // of the stages of this rank
   std::vector<std::int32_t> version_of_;            // by flat stage index: in versions_; -1: not of this rank
   std::vector<std::vector<std::size_t>> attached_;  // by position: reductions that may start inside (level 2)

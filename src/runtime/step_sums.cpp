@@ -39,7 +39,8 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {
   std::int32_t entries = 0;
   for (const TensorId parameter : graph.parameters()) entry_[static_cast<std::size_t>(parameter)] = entries++;
-  values_.resize(static_cast<std::size_t>(entries) + 3);
+  parameters_ = static_cast<std::size_t>(entries);
+  values_.resize(first_limb(2));
   std::vector<int> everyone(static_cast<std::size_t>(transport.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   if (everyone.size() > 1) all_ = transport.group(everyone);
@@ -76,6 +77,18 @@ bool StepSums::add_finite_squares(std::int32_t bucket, const BucketPlace& place)
   return true;
 }
 
+void StepSums::add_signals(const SignalCounts& counts) {
+  double* at = values_.data() + parameters_ + 1;
+  at[0] += counts.terminate;
+  at[1] += counts.interrupt;
+  at[2] += counts.user;
+}
+
+SignalCounts StepSums::signals() const {
+  const double* at = values_.data() + parameters_ + 1;
+  return {at[0], at[1], at[2]};
+}
+
 void StepSums::start() {
   if (all_ < 0) return;
   ticket_ =
@@ -88,6 +101,8 @@ void StepSums::finish(comm::WaitObserver& observer) {
   ticket_ = comm::kNoTicket;
 }
 
-double StepSums::gradient_norm() const { return std::sqrt(std::accumulate(values_.begin(), values_.end() - 3, 0.0)); }
+double StepSums::gradient_norm() const {
+  return std::sqrt(std::accumulate(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(parameters_), 0.0));
+}
 
 }  // namespace millrace::runtime

@@ -2,25 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "comm/transport.h"
 #include "program/program.h"
+#include "runtime/exact_sum.h"
 #include "runtime/gradient_reducer.h"
+#include "runtime/signals.h"
 
 namespace millrace::runtime {
 
 /// One vector, summed over all ranks by one operation: entry t is Σ g² of the t-th tensor, given by its lowest owner
-/// alone, so the norm does not depend on where stages are cut; the last entries are the weighted losses and how many
-/// updates were left out.
+/// alone, so the norm does not depend on where stages are cut; then come how many updates were left out and the signals,
+/// and last the weighted losses and right answers, as exact sums.
 class StepSums {
  public:
   StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport);
 
   void clear();
-  void add_loss(double weighted) { values_[values_.size() - 3] += weighted; }
-  void add_correct(double weighted) { values_[values_.size() - 2] += weighted; }
-  void add_left_out() { values_[values_.size() - 1] += 1; }
+  void add_loss(double weighted) { add_exactly(weighted, limbs(0)); }
+  void add_correct(double weighted) { add_exactly(weighted, limbs(1)); }
+  void add_left_out() { values_[parameters_] += 1; }
+  /// Signals that this rank received: they travel with the sums.
+  void add_signals(const SignalCounts& counts);
   /// Adds the squares of the bucket's gradients if this rank is its lowest owner. \pre the bucket is reduced.
   void add_squares(std::int32_t bucket, const BucketPlace& place);
   /// The same, and on every owner: whether all of the bucket's gradients are finite. What is not is not added.
@@ -33,20 +38,32 @@ class StepSums {
   void start();
   void finish(comm::WaitObserver& observer);
 
-  double loss() const { return values_[values_.size() - 3]; }
-  double correct() const { return values_[values_.size() - 2]; }
-  bool left_out() const { return values_[values_.size() - 1] > 0; }
+  double loss() const { return value_of(limbs(0)); }
+  double correct() const { return value_of(limbs(1)); }
+  bool left_out() const { return values_[parameters_] > 0; }
+  /// Of all ranks.
+  SignalCounts signals() const;
   /// Global L2 norm over all parameters, a tied one counted once; buffers do not count.
   double gradient_norm() const;
 
  private:
+  static constexpr std::size_t kSignals = 3;
+
+  bool is_lowest_owner(std::int32_t bucket) const;
+  std::size_t first_limb(std::size_t sum) const { return parameters_ + 1 + kSignals + sum * kExactLimbs; }
+  std::span<double, kExactLimbs> limbs(std::size_t sum) {
+    return std::span<double, kExactLimbs>(values_.data() + first_limb(sum), kExactLimbs);
+  }
+  std::span<const double, kExactLimbs> limbs(std::size_t sum) const {
+    return std::span<const double, kExactLimbs>(values_.data() + first_limb(sum), kExactLimbs);
+  }
+
   const Program& program_;
   int rank_;
   comm::Transport& transport_;
-  bool is_lowest_owner(std::int32_t bucket) const;
-
   comm::GroupId all_ = -1;
   comm::Ticket ticket_ = comm::kNoTicket;
+  std::size_t parameters_ = 0;       // entries of gradient tensors
   std::vector<std::int32_t> entry_;  // by tensor id; -1: no parameter
   std::vector<double> values_;
 };

@@ -42,9 +42,12 @@ struct TrainOptions {
   double clip_norm = 0;  ///< global norm that gradients are scaled down to; 0: off
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
-  std::int64_t evaluate_every = 0;  ///< 0: at the end only
-  int maximum_skips = 5;            ///< iterations in a row without a finite gradient before the run fails
-  Seconds stall_limit = 120_s;      ///< longest wait for a peer before the watchdog ends the job
+  std::int64_t evaluate_every = 0;    ///< 0: at the end only
+  bool any_grid = false;              ///< train.reproducible: any
+  std::int64_t checkpoint_every = 0;  ///< iterations; 0: on signals only
+  int checkpoint_keep = 2;            ///< the newest complete ones
+  int maximum_skips = 5;              ///< iterations in a row without a finite gradient before the run fails
+  Seconds stall_limit = 120_s;        ///< longest wait for a peer before the watchdog ends the job
 };
 
 }  // namespace millrace::runtime

@@ -13,6 +13,7 @@
 #include "program/describe.h"
 #include "runtime/learning_rate.h"
 #include "runtime/process_memory.h"
+#include "runtime/threads.h"
 
 namespace millrace::runtime {
 namespace {
@@ -21,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kFirstEvaluationId = 1000;                         // training programs have watch ids below
 constexpr std::int64_t kEvaluationSums = std::int64_t{1} << 48;  // watch code of the sums after an evaluation
+constexpr std::int64_t kCheckpoint = kEvaluationSums + 1;        // and of what the ranks tell of a checkpoint
 
 Seconds median(std::vector<double> seconds) {
   if (seconds.empty()) return Seconds(0);
@@ -44,6 +46,13 @@ std::vector<const Program*> pointers(const std::vector<Program>& programs) {
 
 }  // namespace
 
+std::unique_ptr<kernels::Device> make_device(const TrainOptions& options) {
+  auto device = kernels::make_device(options.kernels, options.precision);
+  if (!options.any_grid) return device;
+  use_threads(1);  // the sums inside a kernel depend on the number of threads
+  return std::make_unique<kernels::SampleDevice>(std::move(device));
+}
+
 Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings)
     : graph_(graph),
       programs_(programs),
@@ -51,7 +60,8 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
       around_(std::move(surroundings)),
       watchdog_(options.stall_limit,
                 [this](std::int64_t code, Seconds waited) { around_.stalled(describe_wait(code, waited)); }),
-      device_(kernels::make_device(options.kernels, options.precision)) {
+      device_(make_device(options)),
+      by_sample_(dynamic_cast<kernels::SampleDevice*>(device_.get())) {
   const int rank = around_.transport.rank();
   const Program& first = programs.train.front();
   stages_.resize(first.stages.size());
@@ -85,7 +95,7 @@ std::vector<std::unique_ptr<ProgramRunner>> Trainer::make_runners(const std::vec
   for (const Program& program : programs) {
     const int id = first_id + static_cast<int>(runners.size());
     runners.push_back(std::make_unique<ProgramRunner>(graph_, program, around_.transport.rank(), stages_,
-                                                      around_.transport, watchdog_, id));
+                                                      around_.transport, watchdog_, id, by_sample_));
   }
   return runners;
 }
@@ -98,55 +108,66 @@ ProgramRunner& Trainer::runner_for(std::vector<std::unique_ptr<ProgramRunner>>& 
   return **runner;
 }
 
+void Trainer::resume(const FoundCheckpoint& checkpoint) {
+  read_tensors(checkpoint, graph_, stages_);
+  counters_ = checkpoint.manifest.counters;
+}
+
 Outcome Trainer::run(RunObserver& observer) {
   Outcome outcome;
-  seconds_.reserve(static_cast<std::size_t>(options_.iterations));
-  train_feed_->start(0, options_.iterations);
-  for (std::int64_t step = 0; step < options_.iterations; ++step) {
-    const bool last = step + 1 == options_.iterations;
+  const std::int64_t first = counters_.step;
+  const std::int64_t steps = std::max<std::int64_t>(0, options_.iterations - first);
+  seconds_.reserve(static_cast<std::size_t>(steps));
+  // A checkpoint is made before the evaluation of its step.
+  if (first > 0) evaluate_if_due(observer, outcome);
+  train_feed_->start(first, steps);
+  while (counters_.step < options_.iterations && !signals_.ends()) {
+    const bool last = counters_.step + 1 == options_.iterations;
     if (last) {  // on the whole batch or on an epoch's shorter one, which is another program
       for (auto& runner : train_) runner->record(&timeline_.rows);
     }
     const dataset::Batch& batch = train_feed_->next();
     ProgramRunner& runner = runner_for(train_, batch.ids.size());
-    if (active_ != nullptr && active_ != &runner) settle(observer, outcome);
+    if (active_ != nullptr && active_ != &runner) settle(observer);
     active_ = &runner;
-    train_step(step, batch);
+    train_step(batch);
     if (last) {
       for (auto& recorded : train_) recorded->record(nullptr);
+      settle(observer);
+    } else {
+      tell(observer);
     }
-    tell(observer, outcome);
-    const bool due = options_.evaluate_every > 0 && (step + 1) % options_.evaluate_every == 0;
-    if (!last && !(due && !evaluation_.empty())) continue;
-    settle(observer, outcome);
-    if (evaluation_.empty()) continue;
-    outcome.evaluation = evaluate(step + 1);
-    observer.evaluation(outcome.evaluation);
+    if (!checkpoint_if_due(observer)) evaluate_if_due(observer, outcome);
   }
   train_feed_->stop();
   for (auto& runner : train_) runner->drain();
   for (auto& runner : evaluation_) runner->drain();
+  outcome.signal = signals_.number();
+  outcome.iterations = counters_.step;
+  outcome.final_loss = counters_.loss;
   outcome.iteration_time = steady_time(seconds_);
   outcome.rank = rank_report();
   outcome.last_iteration = std::move(timeline_);
   return outcome;
 }
 
-void Trainer::train_step(std::int64_t step, const dataset::Batch& batch) {
+void Trainer::train_step(const dataset::Batch& batch) {
   const Clock::time_point start = Clock::now();
   StepSettings settings;
-  settings.step = step;
+  settings.step = counters_.step;
   settings.learning_rate =
-      learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
+      learning_rate(options_.learning_rate, options_.optimizer.learning_rate, counters_.step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
+  settings.signals = around_.signals;
   const Seconds exposed_before = active_->times().exposed();
-  active_->train(*train_feed_, batch, settings, updates_);
+  active_->train(*train_feed_, batch, settings, counters_.updates);
 
-  samples_ += batch.valid;
+  ++counters_.step;
+  counters_.samples += batch.valid;
   IterationRow& row = untold_.emplace_back();
-  row.iteration = step + 1;
+  row.iteration = counters_.step;
   row.epoch = batch.epoch + 1;
-  row.samples = samples_;
+  row.samples = counters_.samples;
   row.learning_rate = settings.learning_rate;
   row.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
   row.exposed_communication = active_->times().exposed() - exposed_before;
@@ -154,34 +175,62 @@ void Trainer::train_step(std::int64_t step, const dataset::Batch& batch) {
   seconds_.push_back(row.time.value());
 }
 
-void Trainer::settle(RunObserver& observer, Outcome& outcome) {
+void Trainer::settle(RunObserver& observer) {
   if (active_ == nullptr) return;
   const Clock::time_point start = Clock::now();
   active_->finish();
   elapsed_ += Seconds(std::chrono::duration<double>(Clock::now() - start).count());
-  tell(observer, outcome);
+  tell(observer);
 }
 
-void Trainer::tell(RunObserver& observer, Outcome& outcome) {
+void Trainer::tell(RunObserver& observer) {
   for (StepResult result; active_->take(result);) {
     IterationRow row = untold_.front();
     untold_.erase(untold_.begin());
     row.loss = result.loss;
     row.gradient_norm = result.gradient_norm;
     row.skipped = result.skipped;
-    outcome.final_loss = row.loss;
+    counters_.loss = row.loss;
+    counters_.skips = row.skipped ? counters_.skips + 1 : 0;
+    signals_.add(result.signals);
     observer.iteration(row);
-    skips_ = row.skipped ? skips_ + 1 : 0;
-    if (skips_ < options_.maximum_skips) continue;
-    active_->finish();
-    active_->drain();
-    throw comm::SharedError(  // the sums that tell it are those of all ranks
-        ExitCode::failed,
-        fmt::format(
-            "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
-            "norm {}): lower train.optimizer.lr or set train.clip_norm",
-            skips_, row.iteration, row.loss, row.gradient_norm));
+    check_skips(row);
   }
+}
+
+void Trainer::check_skips(const IterationRow& row) {
+  if (counters_.skips < options_.maximum_skips) return;
+  active_->finish();
+  active_->drain();
+  throw comm::SharedError(  // the sums that tell it are those of all ranks
+      ExitCode::failed,
+      fmt::format(
+          "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
+          "norm {}): lower train.optimizer.lr or set train.clip_norm",
+          counters_.skips, row.iteration, row.loss, row.gradient_norm));
+}
+
+// True where the run ends here: all ranks know the same signals.
+bool Trainer::checkpoint_if_due(RunObserver& observer) {
+  if (around_.checkpoints == nullptr) return false;
+  const std::int64_t every = around_.checkpoints->settings().every;
+  const bool last = counters_.step == options_.iterations;
+  if (signals_.any() || (every > 0 && (last || counters_.step % every == 0))) {
+    settle(observer);
+    observer.before_checkpoint();
+    watchdog_.operation(kCheckpoint);
+    around_.checkpoints->save(counters_, graph_, programs_.train.front().buckets, stages_, watchdog_);
+    signals_.user = 0;
+  }
+  return signals_.ends();
+}
+
+void Trainer::evaluate_if_due(RunObserver& observer, Outcome& outcome) {
+  const bool due = options_.evaluate_every > 0 && counters_.step % options_.evaluate_every == 0;
+  if (evaluation_.empty() || (!due && counters_.step != options_.iterations)) return;
+  settle(observer);
+  outcome.evaluation = evaluate(counters_.step);
+  observer.evaluation(outcome.evaluation);
 }
 
 EvaluationRow Trainer::evaluate(std::int64_t iteration) {
@@ -206,7 +255,8 @@ RankReport Trainer::rank_report() const {
   for (std::size_t s = 0; s < stage_runners_.size(); ++s) {
     const kernels::StageParameters& parameters = stage_runners_[s]->parameters();
     report.weights_bytes += parameters.value_bytes() + parameters.copy_bytes();
-    report.gradients_bytes += stage_runners_[s]->parameters().gradient_bytes();
+    report.gradients_bytes += parameters.gradient_bytes();
+    if (by_sample_ != nullptr) report.gradients_bytes += by_sample_->tree(parameters).bytes();
     report.optimizer_bytes += optimizers_[s]->state_bytes();
     report.activations_bytes += stage_runners_[s]->activation_bytes();
     report.workspace_bytes += stage_runners_[s]->workspace_bytes();
@@ -225,7 +275,8 @@ RankReport Trainer::rank_report() const {
 std::string Trainer::describe_wait(std::int64_t code, Seconds waited) const {
   const int rank = around_.transport.rank();
   std::string what = fmt::format("rank {}: the sums of an evaluation over all ranks", rank);
-  if (code >= 0 && code != kEvaluationSums) {
+  if (code == kCheckpoint) what = fmt::format("rank {}: a checkpoint, that other ranks have written theirs", rank);
+  if (code >= 0 && code < kEvaluationSums) {
     const auto id = static_cast<std::size_t>(code >> 32);
     const auto position = static_cast<std::size_t>(code & 0xffffffff);
     const bool evaluating = id >= kFirstEvaluationId;

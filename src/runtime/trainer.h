@@ -12,10 +12,12 @@
 #include "dataset/source.h"
 #include "kernels/device.h"
 #include "program/program.h"
+#include "runtime/checkpoints.h"
 #include "runtime/feed.h"
 #include "runtime/optimizer.h"
 #include "runtime/outcome.h"
 #include "runtime/program_runner.h"
+#include "runtime/signals.h"
 #include "runtime/stage_runner.h"
 #include "runtime/train_options.h"
 #include "runtime/watchdog.h"
@@ -36,15 +38,25 @@ struct Surroundings {
   const dataset::SampleOrder& order;
   /// Ends the job with a message: called by the watchdog, on its own thread, when a wait exceeds the stall limit.
   std::function<void(const std::string&)> stalled;
+  Checkpoints* checkpoints = nullptr;  ///< null: none are made
+  SignalWatch* signals = nullptr;      ///< asks for checkpoints; null: nobody does
 };
+
+/// The device that the options name; sample by sample under train.reproducible: any.
+std::unique_ptr<kernels::Device> make_device(const TrainOptions& options);
 
 class Trainer {
  public:
   /// Allocates and compiles everything, so that what does not fit is known before the first step. Collective.
   Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings);
 
-  /// Trains for `options.iterations` and evaluates; every rank of the transport calls it.
-  /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite.
+  /// Goes on where the checkpoint stood, whatever plan made it. Before run().
+  /// \pre it is of the same graph, sample order and optimizer. \throws Error  on ranks that cannot read it.
+  void resume(const FoundCheckpoint& checkpoint);
+
+  /// Trains up to `options.iterations` and evaluates; every rank of the transport calls it. A signal ends it early.
+  /// \throws SharedError  on every rank, after `maximum_skips` iterations in a row whose gradient was not finite, and
+  ///   when a checkpoint cannot be written.
   Outcome run(RunObserver& observer);
 
   /// Bytes that this rank holds before the first step; message buffers may still grow by what is in flight.
@@ -56,11 +68,14 @@ class Trainer {
  private:
   std::vector<std::unique_ptr<ProgramRunner>> make_runners(const std::vector<Program>& programs, int first_id);
   ProgramRunner& runner_for(std::vector<std::unique_ptr<ProgramRunner>>& runners, std::size_t rows) const;
-  void train_step(std::int64_t step, const dataset::Batch& batch);
+  void train_step(const dataset::Batch& batch);
   /// Tells of the iterations whose results are known.
-  void tell(RunObserver& observer, Outcome& outcome);
+  void tell(RunObserver& observer);
   /// Executes what is left of the iterations begun, and tells of them.
-  void settle(RunObserver& observer, Outcome& outcome);
+  void settle(RunObserver& observer);
+  void check_skips(const IterationRow& row);
+  bool checkpoint_if_due(RunObserver& observer);
+  void evaluate_if_due(RunObserver& observer, Outcome& outcome);
   EvaluationRow evaluate(std::int64_t iteration);
   RankReport rank_report() const;
   std::string describe_wait(std::int64_t code, Seconds waited) const;
@@ -71,6 +86,7 @@ class Trainer {
   Surroundings around_;
   Watchdog watchdog_;
   std::unique_ptr<kernels::Device> device_;
+  kernels::SampleDevice* by_sample_ = nullptr;               // device_ under train.reproducible: any
   std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<LocalStage> stages_;  // by flat stage index
@@ -81,9 +97,8 @@ class Trainer {
   std::optional<StepSums> evaluation_sums_;
   ProgramRunner* active_ = nullptr;   // runs the iterations that are not settled
   std::vector<IterationRow> untold_;  // in order; results to come
-  int skips_ = 0;                     // iterations in a row
-  std::int64_t updates_ = 0;
-  std::int64_t samples_ = 0;
+  TrainingCounters counters_;
+  SignalCounts signals_;  // of all ranks, not yet answered by a checkpoint
   Seconds elapsed_{};
   std::vector<double> seconds_;  // of each iteration
   Timeline timeline_;

@@ -46,9 +46,7 @@ Group::Group(Handle handle, std::string file, std::string path)
       file_(std::move(file)),
       path_(std::move(path)) {}
 
-std::string Group::place(const std::string& name) const {
-  return fmt::format("{}: {}", file_, path_of(name));
-}
+std::string Group::place(const std::string& name) const { return fmt::format("{}: {}", file_, path_of(name)); }
 
 std::string Group::path_of(const std::string& name) const {
   return fmt::format("{}{}{}", path_, path_ == "/" ? "" : "/", name);
@@ -71,6 +69,11 @@ std::vector<std::string> Group::names() const {
   check(H5Literate(handle_.id(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect_name, &found), where_, "H5Literate");
   std::sort(found.begin(), found.end());
   return found;
+}
+
+void Group::remove(const std::string& name) {
+  const LibraryLock lock;
+  check(H5Ldelete(handle_.id(), name.c_str(), H5P_DEFAULT), place(name), "H5Ldelete");
 }
 
 Group Group::make_group(const std::string& name) {
@@ -106,10 +109,10 @@ Dataset Group::make_dataset(const std::string& name, NumberType type, std::span<
     check(H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER), where, "H5Pset_fill_time");
   }
   const Handle access = chunk_access(0, where);
-  Dataset made(own(H5Dcreate2(handle_.id(), name.c_str(), file_code(type), space.id(), H5P_DEFAULT, creation.id(),
-                              access.id()),
-                   where, "H5Dcreate2"),
-               where);
+  Dataset made(
+      own(H5Dcreate2(handle_.id(), name.c_str(), file_code(type), space.id(), H5P_DEFAULT, creation.id(), access.id()),
+          where, "H5Dcreate2"),
+      where);
   made.set("unit", meaning.unit);
   made.set("description", meaning.description);
   return made;
@@ -135,9 +138,9 @@ void Group::make_text(const std::string& name, std::string_view utf8, const Mean
   const std::string where = place(name);
   const Handle type = variable_text_type(where);
   const Handle space = own(H5Screate(H5S_SCALAR), where, "H5Screate");
-  Handle made = own(H5Dcreate2(handle_.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT,
-                               H5P_DEFAULT),
-                    where, "H5Dcreate2");
+  Handle made =
+      own(H5Dcreate2(handle_.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), where,
+          "H5Dcreate2");
   const std::string terminated(utf8);
   const char* data = terminated.c_str();
   check(H5Dwrite(made.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &data), where, "H5Dwrite");
@@ -150,8 +153,8 @@ std::string Group::text_dataset(const std::string& name) const {
   const LibraryLock lock;
   const Handle handle = open_dataset(name, H5P_DEFAULT);
   const Handle type = own(H5Dget_type(handle.id()), place(name), "H5Dget_type");
-  const auto texts = H5Tget_class(type.id()) == H5T_STRING ? read_texts(handle.id(), false, place(name))
-                                                           : std::vector<std::string>{};
+  const auto texts =
+      H5Tget_class(type.id()) == H5T_STRING ? read_texts(handle.id(), false, place(name)) : std::vector<std::string>{};
   if (texts.size() != 1) throw InvalidInput(place(name) + " must be one text");
   return texts.front();
 }

@@ -29,6 +29,9 @@ class Group : public Object {
   bool contains(const std::string& name) const;
   std::vector<std::string> names() const;  ///< of the direct children, sorted
 
+  /// Takes the name away from what it names. \pre it is there.
+  void remove(const std::string& name);
+
   Group make_group(const std::string& name);
   Group group(const std::string& name) const;
 

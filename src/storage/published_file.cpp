@@ -52,24 +52,27 @@ File make_published(const FileLock& lock, Existing existing, const std::function
   return File::modify(lock);
 }
 
-void grow_table(const FileLock& lock, const std::string& name, std::uint64_t capacity) {
-  if (File::open(lock.file()).table(name).capacity() >= capacity) return;
+void edit_published(const FileLock& lock, const std::function<void(File&)>& edit) {
   write_aside(lock.file(), Existing::replace, [&](const std::filesystem::path& aside) {
     std::filesystem::copy_file(lock.file(), aside);
     const FileLock lock_of_copy(aside);
     File file = File::modify(lock_of_copy);
-    const LibraryLock library;
-    const std::string grown = name + ".grown";
-    {
-      const Table old = file.table(name);
-      Table larger = file.make_table(grown, described_columns(old), capacity, old.text("description"));
-      copy_rows(old, larger, old.rows());
-    }
-    check(H5Ldelete(file.id(), name.c_str(), H5P_DEFAULT), file.where(), "H5Ldelete");
-    check(H5Lmove(file.id(), grown.c_str(), file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), file.where(),
-          "H5Lmove");
+    edit(file);
     file.close();
   });
+}
+
+void grow_table(File& file, const std::string& name, std::uint64_t capacity) {
+  if (file.table(name).capacity() >= capacity) return;
+  const LibraryLock library;
+  const std::string grown = name + ".grown";
+  {
+    const Table old = file.table(name);
+    Table larger = file.make_table(grown, described_columns(old), capacity, old.text("description"));
+    copy_rows(old, larger, old.rows());
+  }
+  file.remove(name);
+  check(H5Lmove(file.id(), grown.c_str(), file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), file.where(), "H5Lmove");
 }
 
 }  // namespace millrace::storage

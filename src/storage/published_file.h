@@ -16,8 +16,12 @@ namespace millrace::storage {
 /// \throws InvalidInput when it exists and may not be replaced.
 File make_published(const FileLock& lock, Existing existing, const std::function<void(File&)>& build);
 
-/// Gives table `name` ("/iterations") room for `capacity` rows, by a copy of the whole file written aside: grow in
-/// big steps. The file must be closed; reopen it with File::modify. A capacity that is no larger changes nothing.
-void grow_table(const FileLock& lock, const std::string& name, std::uint64_t capacity);
+/// Lets `edit` change a copy of the locked file, made aside, and renames it into place: a kill at any moment leaves the
+/// former file or the changed one. The file must be closed; reopen it with File::modify.
+void edit_published(const FileLock& lock, const std::function<void(File&)>& edit);
+
+/// Gives table `name` ("iterations") room for `capacity` rows; for `edit` of edit_published, in big steps. A capacity
+/// that is no larger changes nothing.
+void grow_table(File& file, const std::string& name, std::uint64_t capacity);
 
 }  // namespace millrace::storage

@@ -93,8 +93,10 @@ void write_aside(const std::filesystem::path& target_or_link, Existing existing,
     std::filesystem::remove(temporary, failure);
     throw;
   }
-  sync(folder_of(target), O_RDONLY | O_DIRECTORY);
+  sync_folder(folder_of(target));
 }
+
+void sync_folder(const std::filesystem::path& folder) { sync(folder, O_RDONLY | O_DIRECTORY); }
 
 void write_text_aside(const std::filesystem::path& target, Existing existing, std::string_view text) {
   write_aside(target, existing, [text](const std::filesystem::path& path) {

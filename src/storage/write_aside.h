@@ -23,4 +23,7 @@ void write_aside(const std::filesystem::path& target, Existing existing,
 /// The same for a short text.
 void write_text_aside(const std::filesystem::path& target, Existing existing, std::string_view text);
 
+/// Names that were made or changed in the folder are on the disk when it returns.
+void sync_folder(const std::filesystem::path& folder);
+
 }  // namespace millrace::storage

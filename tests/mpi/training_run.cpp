@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "base/random.h"
 #include "graph/data_range.h"
+#include "plan/plan_text.h"
 #include "plan/validate.h"
 #include "program/stage_dag.h"
 #include "program/verifier.h"
@@ -77,6 +80,23 @@ OpList recomputed(const OpList& ops, Recompute which, bool last) {
   return chosen;
 }
 
+runtime::CheckpointSettings checkpoint_settings(const Graph& graph, const Plan& plan, const RunSettings& settings) {
+  runtime::CheckpointSettings made;
+  made.root = settings.checkpoints;
+  made.every = settings.train.checkpoint_every;
+  made.keep = settings.train.checkpoint_keep;
+  made.graph_digest = graph.digest();
+  made.plan = plan::to_yaml(plan, graph);
+  return made;
+}
+
+runtime::FoundCheckpoint newest(const std::filesystem::path& root) {
+  auto found =
+      runtime::newest_checkpoint(root, [](const std::string& why) { std::fprintf(stderr, "%s\n", why.c_str()); });
+  if (!found) throw std::runtime_error("no checkpoint in " + root.string());
+  return *found;
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Grid& grid) {
@@ -123,7 +143,11 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
     std::fprintf(stderr, "%s\n", text.c_str());
     MPI_Abort(MPI_COMM_WORLD, 4);
   };
-  runtime::Trainer trainer(graph, made, settings.train, {transport, source, order, stalled});
+  std::optional<runtime::Checkpoints> checkpoints;
+  if (!settings.checkpoints.empty()) checkpoints.emplace(checkpoint_settings(graph, plan, settings), transport);
+  runtime::Trainer trainer(graph, made, settings.train,
+                           {transport, source, order, stalled, checkpoints ? &*checkpoints : nullptr});
+  if (settings.resume) trainer.resume(newest(settings.checkpoints));
   TrainingRun run;
   Rows rows(run);
   run.outcome = trainer.run(rows);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct RunSettings {
   std::function<void(Program&)> edit;  ///< of each training program, by hand, before it is verified
   runtime::TrainOptions train;
   comm::MpiTransportOptions transport;
+  std::filesystem::path checkpoints{};  ///< where they are made, as `train` says; empty: none
+  bool resume = false;                  ///< goes on from the newest of them
 };
 
 /// Collective over `communicator`, whose size is the number of devices of the plan.

@@ -87,7 +87,7 @@ TEST(Table, GrowsByACopyAndGoesOn) {
     table.flush();
   }
   file.close();
-  grow_table(lock, "iterations", 1000);
+  edit_published(lock, [](File& copy) { grow_table(copy, "iterations", 1000); });
   file = File::modify(lock);
   Table table = file.table("iterations");
   EXPECT_EQ(table.capacity(), 1000U);

@@ -44,10 +44,10 @@ bool contains(const std::vector<TensorId>& list, TensorId tensor) {
 
 }  // namespace
 
-Layouts::Layouts(const StageGraph& stage, std::int64_t rows, const Engine& engine)
+Layouts::Layouts(const StageGraph& stage, std::int64_t rows, bool plain, const Engine& engine)
     : graph_(stage.graph),
       rows_(rows),
-      block_(preferred_block(stage, rows, engine)),
+      block_(plain ? 0 : preferred_block(stage, rows, engine)),
       blocked_(stage.graph->tensors().size(), false) {
   if (block_ == 0) return;
   for (const OpId id : stage.ops) {

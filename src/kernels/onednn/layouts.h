@@ -14,7 +14,8 @@ namespace millrace::kernels::onednn {
 /// Everything else is plain row-major.
 class Layouts {
  public:
-  Layouts(const StageGraph& stage, std::int64_t rows, const Engine& engine);
+  /// \param plain  everything is row-major.
+  Layouts(const StageGraph& stage, std::int64_t rows, bool plain, const Engine& engine);
 
   /// Channels of a block of `tensor`; 0: plain.
   int block(TensorId tensor) const { return blocked_[static_cast<std::size_t>(tensor)] ? block_ : 0; }

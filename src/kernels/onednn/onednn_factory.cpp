@@ -51,7 +51,7 @@ OnednnFactory::OnednnFactory(const StageGraph& stage, const StageParameters& par
       parameters_(parameters),
       options_(options),
       threads_(omp_get_max_threads()),
-      layouts_(stage, options.rows, engine_) {}
+      layouts_(stage, options.rows, options.plain, engine_) {}
 
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);

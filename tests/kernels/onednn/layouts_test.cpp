@@ -24,7 +24,7 @@ Graph resnet() {
 TEST(Layouts, ImagesBetweenConvolutionsAreBlocked) {
   const Graph graph = resnet();
   const Engine engine;
-  const Layouts layouts(whole_stage(graph), 2, engine);
+  const Layouts layouts(whole_stage(graph), 2, false, engine);
   for (const Operator& op : graph.operators()) {
     const TensorId output = op.outputs[0];
     const bool image = graph.tensor(output).shape.dims.size() == 3;
@@ -38,7 +38,7 @@ TEST(Layouts, BordersArePlain) {
   const Engine engine;
   for (OpId cut = 1; cut < graph.size(); ++cut) {
     for (const StageGraph& stage : {part_of(graph, 0, cut), part_of(graph, cut, static_cast<OpId>(graph.size()))}) {
-      const Layouts layouts(stage, 2, engine);
+      const Layouts layouts(stage, 2, false, engine);
       for (const TensorId tensor : stage.inputs) EXPECT_EQ(layouts.block(tensor), 0);
       for (const TensorId tensor : stage.outputs) EXPECT_EQ(layouts.block(tensor), 0);
     }
@@ -48,7 +48,7 @@ TEST(Layouts, BordersArePlain) {
 TEST(Layouts, ReadersThatKnowRowsOnlyGetRows) {
   const Graph graph = models::make_lenet(10, 28, 1);
   const Engine engine;
-  const Layouts layouts(whole_stage(graph), 2, engine);
+  const Layouts layouts(whole_stage(graph), 2, false, engine);
   for (const Operator& op : graph.operators()) {
     if (op.schema->name != "flatten") continue;
     EXPECT_EQ(layouts.block(op.inputs[0]), 0) << op.name;
