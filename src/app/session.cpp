@@ -102,6 +102,24 @@ void check_size(const cluster::Cluster& cluster, const Arguments& arguments, con
   }
 }
 
+void check_slowdown(const Experiment& experiment, int ranks) {
+  for (const auto& [rank, factor] : experiment.slowdown) {
+    if (rank < ranks) continue;
+    throw InvalidInput(fmt::format("{}: there is no rank {}, allowed: 0 to {}",
+                                   cited(experiment, "slowdown." + std::to_string(rank)), rank, ranks - 1));
+  }
+}
+
+// What only simulations know.
+void refuse_untrainable(const Experiment& experiment, const Arguments& arguments) {
+  const bool trains = arguments.command == "run" || arguments.command == "verify";
+  if (!trains || experiment.plan.reduction == sim::Reduction::all_reduce) return;
+  throw InvalidInput(
+      fmt::format("{}: ps is a model of a parameter server for plan and simulate; {} sums gradients by "
+                  "all_reduce",
+                  cited(experiment, "plan.reduction"), arguments.command));
+}
+
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
@@ -141,7 +159,10 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     refuse_input_as_output(arguments, experiment);
     places = experiment.places;
     read.emplace(load_graph(experiment));
-    if (const auto named = named_cluster(experiment, *read)) check_size(*named, arguments, world);
+    refuse_untrainable(experiment, arguments);
+    const auto named = named_cluster(experiment, *read);
+    if (named) check_size(*named, arguments, world);
+    check_slowdown(experiment, named ? named->size() : ranks);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
@@ -161,6 +182,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 Session planning_session(Experiment experiment, int ranks) {
   Graph graph = load_graph(experiment);
   auto named = named_cluster(experiment, graph);
+  check_slowdown(experiment, named ? named->size() : ranks);
   return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
 }
 
