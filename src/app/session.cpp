@@ -110,16 +110,6 @@ void check_slowdown(const Experiment& experiment, int ranks) {
   }
 }
 
-// What only simulations know.
-void refuse_untrainable(const Experiment& experiment, const Arguments& arguments) {
-  const bool trains = arguments.command == "run" || arguments.command == "verify";
-  if (!trains || experiment.plan.reduction == sim::Reduction::all_reduce) return;
-  throw InvalidInput(
-      fmt::format("{}: ps is a model of a parameter server for plan and simulate; {} sums gradients by "
-                  "all_reduce",
-                  cited(experiment, "plan.reduction"), arguments.command));
-}
-
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
@@ -159,7 +149,6 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     refuse_input_as_output(arguments, experiment);
     places = experiment.places;
     read.emplace(load_graph(experiment));
-    refuse_untrainable(experiment, arguments);
     const auto named = named_cluster(experiment, *read);
     if (named) check_size(*named, arguments, world);
     check_slowdown(experiment, named ? named->size() : ranks);
@@ -203,6 +192,11 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
     if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
       throw InvalidInput(
           fmt::format("model {}: {}; it can be planned and simulated, not trained", experiment.model.name, why_not));
+    }
+    if (experiment.plan.reduction != sim::Reduction::all_reduce) {
+      throw InvalidInput(fmt::format(
+          "{}: ps is a model of a parameter server for plan and simulate; training sums gradients by all_reduce",
+          cited(experiment, "plan.reduction")));
     }
     check_source(experiment, session.graph, *open_source(experiment, session.graph));
     return std::string();

@@ -13,6 +13,7 @@
 
 #include "base/errors.h"
 #include "graph/footprint.h"
+#include "program/kept_versions.h"
 #include "sim/pieces.h"
 
 namespace millrace::sim {
@@ -174,10 +175,9 @@ class Translator {
           collective(instruction, label);
           break;
         case InstructionKind::stash_weights:
+        case InstructionKind::load_weights:
         case InstructionKind::drop_stash:
           note_stash(instruction, listed.iteration);
-          [[fallthrough]];
-        case InstructionKind::load_weights:
           steps_.push_back({.label = label});
           break;
         default:
@@ -247,26 +247,18 @@ class Translator {
     }
 
     void note_stash(const Instruction& instruction, std::int32_t iteration) {
-      Newest& newest = newest_[instruction.stage];
-      const std::pair key{iteration, instruction.micro_batch};
-      if (instruction.kind == InstructionKind::drop_stash) {
-        newest.stashes.erase(key);
-        return;
-      }
-      if (!newest.updated.empty()) newest = {};  // weights that an update has made since
-      newest.stashes.insert(key);
+      KeptVersions& versions = versions_[instruction.stage];
+      if (instruction.kind == InstructionKind::stash_weights) versions.stash(iteration, instruction.micro_batch);
+      if (instruction.kind == InstructionKind::drop_stash) versions.drop(iteration, instruction.micro_batch);
     }
 
-    // An update of weights that a stash holds, by the first update after it.
     bool overwrites_stash(std::int32_t bucket) {
-      bool found = false;
+      bool copies = false;
       for (const std::int32_t stage : all_.program_.buckets[at(bucket)].stages) {
-        const auto newest = newest_.find(stage);
-        if (newest == newest_.end()) continue;
-        const bool first = newest->second.updated.insert(bucket).second;
-        found = found || (first && !newest->second.stashes.empty());
+        const auto versions = versions_.find(stage);
+        if (versions != versions_.end() && versions->second.update(bucket)) copies = true;
       }
-      return found;
+      return copies;
     }
 
     RowInterval rows(const ProgramStage& stage, std::int32_t micro_batch) const {
@@ -317,18 +309,12 @@ class Translator {
       if (!ops.empty() || !any) piece(ops);
     }
 
-    // Of a stage: stashes that hold the weights as they were when the last one was made, and buckets updated since.
-    struct Newest {
-      std::set<std::pair<std::int32_t, std::int32_t>> stashes;  // iteration, micro-batch
-      std::set<std::int32_t> updated;
-    };
-
     Translator& all_;
     int rank_;
     std::vector<Step> steps_;
     std::map<std::int32_t, std::int32_t> started_;   // by bucket: number of its last reduction in its group
     std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
-    std::map<std::int32_t, Newest> newest_;          // by stage
+    std::map<std::int32_t, KeptVersions> versions_;  // by stage
     std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
   };
 
