@@ -36,12 +36,23 @@ void require_no_warmup(const Plan& plan, std::string_view schedule) {
   }
 }
 
-void require_one_pipeline(const Plan& plan, std::string_view schedule) {
-  if (plan.pipelines.size() == 1) return;
-  throw InvalidInput(
-      fmt::format("schedule {} updates weights while micro-batches are in flight: it takes one pipeline "
-                  "(with replicas of its stages), the plan has {}",
-                  schedule, plan.pipelines.size()));
+void require_alike_pipelines(const Plan& plan, std::string_view schedule) {
+  const Pipeline& first = plan.pipelines.front();
+  const auto refuse = [&](std::size_t p, std::string_view what) {
+    throw InvalidInput(fmt::format(
+        "schedule {} updates weights while micro-batches are in flight, in all pipelines at once: they have "
+        "the same stages, micro-batches and warm-ups; {} of pipeline {} are not those of pipeline 0",
+        schedule, what, p));
+  };
+  for (std::size_t p = 1; p < plan.pipelines.size(); ++p) {
+    const Pipeline& other = plan.pipelines[p];
+    const bool alike = std::equal(
+        first.stages.begin(), first.stages.end(), other.stages.begin(), other.stages.end(),
+        [](const Stage& a, const Stage& b) { return a.ops == b.ops && a.tensor_parallel == b.tensor_parallel; });
+    if (!alike) refuse(p, "stages");
+    if (other.micro_batches != first.micro_batches) refuse(p, "micro-batches");
+    if (other.warmup != first.warmup) refuse(p, "warm-ups");
+  }
 }
 
 std::vector<std::int64_t> warmups(const Plan& plan, int number, const StageDag& dag, std::string_view schedule,

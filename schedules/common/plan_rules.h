@@ -16,8 +16,10 @@ void require_one_stage_a_device(const Plan& plan, std::string_view schedule);
 /// \throws InvalidInput  when the plan gives warm-ups to a schedule that has its own.
 void require_no_warmup(const Plan& plan, std::string_view schedule);
 
-/// \throws InvalidInput  when the plan has several pipelines.
-void require_one_pipeline(const Plan& plan, std::string_view schedule);
+/// For schedules whose updates stand between micro-batches: where all pipelines make them at the same places, several
+/// pipelines train as one does whose stages have as many replicas.
+/// \throws InvalidInput  when pipelines differ in their stages, micro-batches or warm-ups.
+void require_alike_pipelines(const Plan& plan, std::string_view schedule);
 
 /// Warm-ups of pipeline `number`, one a stage: Pipeline::warmup where given, else the depth of each stage in the stage
 /// DAG, which is p − 1 − s on a chain; at most `most`.

@@ -56,6 +56,7 @@ struct PlanSection {
   std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
   bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
   Bytes bucket_size = 25_MiB;
+  sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
@@ -81,10 +82,12 @@ struct Experiment {
   SimulationSection simulation;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
-  std::string output;                  ///< results file, `{name}` replaced, relative to the working directory
-  std::string effective;               ///< YAML with every default filled in
-  /// Where the keys of `data` and `plan` were written, "plan.stages" → "e.yaml:5:11", for errors that planning finds.
-  /// Kept by what read the file, not in `effective`.
+  /// By rank: factor on its computation, in simulations and runs; plans are made without it.
+  std::map<int, double> slowdown;
+  std::string output;     ///< results file, `{name}` replaced, relative to the working directory
+  std::string effective;  ///< YAML with every default filled in
+  /// Where the keys of `data`, `plan` and `slowdown` were written, "plan.stages" → "e.yaml:5:11", for errors that
+  /// planning finds. Kept by what read the file, not in `effective`.
   std::map<std::string, std::string> places;
 };
 

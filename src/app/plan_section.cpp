@@ -44,6 +44,13 @@ const std::vector<std::string>& recompute_words() {
   return words;
 }
 
+const std::vector<std::string> kReductions{"all_reduce", "ps"};  // in the order of sim::Reduction
+
+sim::Reduction read_reduction(config::Reader& reader) {
+  const std::string word = reader.get("reduction", config::OneOf{kReductions}, kReductions.front());
+  return word == kReductions.back() ? sim::Reduction::parameter_server : sim::Reduction::all_reduce;
+}
+
 plan::Recompute read_recompute(config::Reader& reader) {
   const auto& words = recompute_words();
   const std::string word = reader.get("recompute", config::OneOf{words}, words.front());
@@ -197,6 +204,7 @@ PlanSection read_plan(const config::Field& field) {
   read_micro_batches(reader, plan);
   read_warmup(reader, plan);
   plan.bucket_size = reader.get("bucket_size", config::Size{}, plan.bucket_size);
+  plan.reduction = read_reduction(reader);
   read_stages(reader, plan);
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
@@ -214,6 +222,7 @@ Node write_plan(const PlanSection& plan) {
   }
   node.add("objective", Node::quote(plan.objective));
   node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
+  node.add("reduction", Node::quote(kReductions[static_cast<std::size_t>(plan.reduction)]));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
   return node;
 }

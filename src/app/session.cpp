@@ -102,6 +102,14 @@ void check_size(const cluster::Cluster& cluster, const Arguments& arguments, con
   }
 }
 
+void check_slowdown(const Experiment& experiment, int ranks) {
+  for (const auto& [rank, factor] : experiment.slowdown) {
+    if (rank < ranks) continue;
+    throw InvalidInput(fmt::format("{}: there is no rank {}, allowed: 0 to {}",
+                                   cited(experiment, "slowdown." + std::to_string(rank)), rank, ranks - 1));
+  }
+}
+
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
@@ -141,7 +149,9 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     refuse_input_as_output(arguments, experiment);
     places = experiment.places;
     read.emplace(load_graph(experiment));
-    if (const auto named = named_cluster(experiment, *read)) check_size(*named, arguments, world);
+    const auto named = named_cluster(experiment, *read);
+    if (named) check_size(*named, arguments, world);
+    check_slowdown(experiment, named ? named->size() : ranks);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
@@ -161,6 +171,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 Session planning_session(Experiment experiment, int ranks) {
   Graph graph = load_graph(experiment);
   auto named = named_cluster(experiment, graph);
+  check_slowdown(experiment, named ? named->size() : ranks);
   return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
 }
 
@@ -181,6 +192,11 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
     if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
       throw InvalidInput(
           fmt::format("model {}: {}; it can be planned and simulated, not trained", experiment.model.name, why_not));
+    }
+    if (experiment.plan.reduction != sim::Reduction::all_reduce) {
+      throw InvalidInput(fmt::format(
+          "{}: ps is a model of a parameter server for plan and simulate; training sums gradients by all_reduce",
+          cited(experiment, "plan.reduction")));
     }
     check_source(experiment, session.graph, *open_source(experiment, session.graph));
     return std::string();

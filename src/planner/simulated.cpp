@@ -16,6 +16,7 @@ using PieceKey = std::tuple<InstructionKind, std::uint64_t, std::int64_t, int>;
 
 // An optimizer step reads and writes the weight and its state and reads the gradient: about four passes over memory.
 constexpr double kPassesOfUpdate = 4;
+constexpr double kPassesOfCopy = 2;
 
 Seconds seconds_of(const cost::OpTime& time, InstructionKind kind) {
   switch (kind) {
@@ -54,13 +55,24 @@ sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& clus
   costs.collective = [network](InstructionKind kind, Bytes amount, std::span<const int> ranks) {
     return network->collective(kind, amount, ranks);
   };
-  costs.update = [&cluster](Bytes amount, int rank) {
+  const bool server = options.reduction == sim::Reduction::parameter_server;
+  if (server) {
+    costs.reduction = [network](Bytes amount, std::span<const int> ranks) {
+      return network->parameter_server(amount, ranks);
+    };
+  }
+  const auto passes = [&cluster](Bytes amount, int rank, double count) {
     const BytesPerSecond bandwidth = cluster.device(rank).bandwidth;  // 0: not known
-    return bandwidth > BytesPerSecond(0) ? kPassesOfUpdate * (amount / bandwidth) : Seconds(0);
+    return bandwidth > BytesPerSecond(0) ? count * (amount / bandwidth) : Seconds(0);
   };
+  costs.update = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfUpdate); };
+  costs.copy = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfCopy); };
   if (options.contention == sim::Contention::dynamic) {
     costs.message_ports = [network](int from, int to) { return network->message_ports(from, to); };
     costs.collective_ports = [network](std::span<const int> ranks) { return network->collective_ports(ranks); };
+    if (server) {
+      costs.reduction_ports = [network](std::span<const int> ranks) { return network->parameter_server_ports(ranks); };
+    }
     costs.ports = network->ports();
   }
   return costs;

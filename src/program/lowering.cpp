@@ -73,7 +73,8 @@ void check_action(const Program& program, const ComputeAction& action) {
   }
 }
 
-// A stage that updates its weights in the midst of an iteration cannot wait for another stage's contribution.
+// A stage that updates its weights in the midst of an iteration cannot wait for another stage's contribution; the same
+// stage of other pipelines updates at the same place.
 void require_own_parameters(const Graph& graph, const Program& program, const ComputeOrder& order) {
   const auto& ranks = order.ranks();
   const bool updates = std::any_of(ranks.begin(), ranks.end(), [](const std::vector<ComputeAction>& rank) {
@@ -81,7 +82,10 @@ void require_own_parameters(const Graph& graph, const Program& program, const Co
   });
   if (!updates) return;
   for (const Bucket& bucket : program.buckets) {
-    if (bucket.stages.size() == 1) continue;
+    const auto place = [&](std::int32_t s) { return program.stages[static_cast<std::size_t>(s)].ref.stage; };
+    const bool one_place = std::all_of(bucket.stages.begin(), bucket.stages.end(),
+                                       [&](std::int32_t s) { return place(s) == place(bucket.stages.front()); });
+    if (one_place) continue;
     throw InvalidInput(
         fmt::format("parameter {} is in {} stages; schedules that do not flush update each stage by "
                     "itself and take no tied parameters across stages",

@@ -23,7 +23,7 @@ struct Piece {
   std::span<const OpId> ops;  ///< ascending
 };
 
-/// Every function is called with what the program says; only those of ports may be empty. zero_costs() is a start.
+/// Every function is called with what the program says; zero_costs() is a start.
 struct SimCosts {
   std::function<Seconds(const Piece&)> compute;
   /// One message alone, from its send to its arrival. What a message of no bytes takes is its latency: it passes while
@@ -33,11 +33,16 @@ struct SimCosts {
   std::function<Seconds(InstructionKind kind, Bytes bytes, std::span<const int> ranks)> collective;
   /// The optimizer step over `bytes` of parameters on a rank.
   std::function<Seconds(Bytes bytes, int rank)> update;
+  /// Copying `bytes` of parameters aside on a rank: of an update that finds the newest weights stashed.
+  std::function<Seconds(Bytes bytes, int rank)> copy;
+  /// The sum of a bucket's gradients over its owners, alone; empty: an all_reduce.
+  std::function<Seconds(Bytes bytes, std::span<const int> ranks)> reduction{};
   std::int64_t bytes_per_element = 4;
 
   /// What a message and a collective share with others, for Contention::dynamic; empty: nothing.
   std::function<std::vector<PortUse>(int from, int to)> message_ports{};
   std::function<std::vector<PortUse>(std::span<const int> ranks)> collective_ports{};
+  std::function<std::vector<PortUse>(std::span<const int> ranks)> reduction_ports{};  ///< empty: those of a collective
   std::int32_t ports = 0;
 };
 
@@ -48,6 +53,7 @@ inline SimCosts zero_costs() {
   costs.transfer = [](Bytes, int, int) { return Seconds(0); };
   costs.collective = [](InstructionKind, Bytes, std::span<const int>) { return Seconds(0); };
   costs.update = [](Bytes, int) { return Seconds(0); };
+  costs.copy = [](Bytes, int) { return Seconds(0); };
   return costs;
 }
 

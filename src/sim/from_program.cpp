@@ -2,9 +2,11 @@
 #include "sim/from_program.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include "base/errors.h"
 #include "graph/footprint.h"
 #include "program/attached.h"
+#include "program/kept_versions.h"
 #include "sim/pieces.h"
 
 namespace millrace::sim {
@@ -85,11 +88,13 @@ class Translator {
     }
   }
 
-  std::map<int, std::int16_t> join(const std::vector<int>& ranks) {
+  using Ports = std::function<std::vector<PortUse>(std::span<const int> ranks)>;
+
+  std::map<int, std::int16_t> join(const std::vector<int>& ranks, const Ports& ports) {
     std::map<int, std::int16_t> slots;
     for (const int rank : ranks) slots[rank] = static_cast<std::int16_t>(job_.ranks[at(rank)].groups.size());
     const std::int32_t g = job_.add_group({ranks.begin(), ranks.end()});
-    if (costs_.collective_ports) job_.groups[at(g)].ports = costs_.collective_ports(ranks);
+    if (ports) job_.groups[at(g)].ports = ports(ranks);
     return slots;
   }
 
@@ -102,18 +107,26 @@ class Translator {
 
   void find_groups() {
     for (const Bucket& bucket : program_.buckets) {
-      if (bucket.owners.size() > 1 && !owners_.contains(bucket.owners)) owners_[bucket.owners] = join(bucket.owners);
+      if (bucket.owners.size() < 2 || owners_.contains(bucket.owners)) continue;
+      owners_[bucket.owners] =
+          join(bucket.owners, costs_.reduction_ports ? costs_.reduction_ports : costs_.collective_ports);
     }
     for (const ProgramStage& stage : program_.stages) {
       if (stage.tensor_parallel == 1) continue;
       for (std::size_t r = 0; r < stage.ranks.size() / at(stage.tensor_parallel); ++r) {
         const std::vector<int> ranks = shards(stage, r);
-        if (!tensor_.contains(ranks)) tensor_[ranks] = join(ranks);
+        if (!tensor_.contains(ranks)) tensor_[ranks] = join(ranks, costs_.collective_ports);
       }
     }
     all_.resize(program_.ranks.size());
     std::iota(all_.begin(), all_.end(), 0);
-    if (all_.size() > 1 && program_.training) norm_ = join(all_);
+    if (all_.size() > 1 && program_.training) norm_ = join(all_, costs_.collective_ports);
+  }
+
+  Seconds reduction_of(const Bucket& bucket) const {
+    const Bytes bytes = bytes_of(bucket);
+    if (costs_.reduction) return costs_.reduction(bytes, bucket.owners);
+    return costs_.collective(InstructionKind::all_reduce, bytes, bucket.owners);
   }
 
   Bytes bytes_of(const Bucket& bucket) const {
@@ -165,6 +178,7 @@ class Translator {
         case InstructionKind::stash_weights:
         case InstructionKind::load_weights:
         case InstructionKind::drop_stash:
+          note_stash(instruction, listed.iteration);
           steps_.push_back({.label = label});
           break;
         default:
@@ -175,8 +189,8 @@ class Translator {
     void send(const Instruction& instruction, std::int32_t iteration, std::int32_t label) {
       const Transfer& transfer = all_.program_.transfers[at(instruction.transfer)];
       const Place& place = all_.place(instruction, iteration);
-      const Bytes bytes = transfer.rows.size() *
-                          tensor_bytes(all_.graph_.tensor(transfer.tensor), all_.costs_.bytes_per_element);
+      const Bytes bytes =
+          transfer.rows.size() * tensor_bytes(all_.graph_.tensor(transfer.tensor), all_.costs_.bytes_per_element);
       const Seconds alone = all_.costs_.transfer(bytes, transfer.sender, transfer.receiver);
       const Seconds latency = all_.costs_.transfer(0_B, transfer.sender, transfer.receiver);
       steps_.push_back({.kind = StepKind::send,
@@ -201,13 +215,12 @@ class Translator {
       const Bucket& bucket = all_.program_.buckets[at(instruction.bucket)];
       const std::int16_t slot = all_.owners_.at(bucket.owners).at(rank_);
       started_[instruction.bucket] = in_group_[slot];
-      steps_.push_back(
-          {.kind = StepKind::start_collective,
-           .traffic = Traffic::gradients,
-           .slot = slot,
-           .index = in_group_[slot]++,
-           .seconds = all_.costs_.collective(InstructionKind::all_reduce, all_.bytes_of(bucket), bucket.owners).value(),
-           .label = label});
+      steps_.push_back({.kind = StepKind::start_collective,
+                        .traffic = Traffic::gradients,
+                        .slot = slot,
+                        .index = in_group_[slot]++,
+                        .seconds = all_.reduction_of(bucket).value(),
+                        .label = label});
     }
 
     void norm(std::int32_t label) {
@@ -229,7 +242,24 @@ class Translator {
                           .index = started_.at(instruction.bucket),
                           .label = label});
       }
-      steps_.push_back({.seconds = all_.costs_.update(all_.bytes_of(bucket), rank_).value(), .label = label});
+      Seconds time = all_.costs_.update(all_.bytes_of(bucket), rank_);
+      if (overwrites_stash(instruction.bucket)) time += all_.costs_.copy(all_.bytes_of(bucket), rank_);
+      steps_.push_back({.seconds = time.value(), .label = label});
+    }
+
+    void note_stash(const Instruction& instruction, std::int32_t iteration) {
+      KeptVersions& versions = versions_[instruction.stage];
+      if (instruction.kind == InstructionKind::stash_weights) versions.stash(iteration, instruction.micro_batch);
+      if (instruction.kind == InstructionKind::drop_stash) versions.drop(iteration, instruction.micro_batch);
+    }
+
+    bool overwrites_stash(std::int32_t bucket) {
+      bool copies = false;
+      for (const std::int32_t stage : all_.program_.buckets[at(bucket)].stages) {
+        const auto versions = versions_.find(stage);
+        if (versions != versions_.end() && versions->second.update(bucket)) copies = true;
+      }
+      return copies;
     }
 
     RowInterval rows(const ProgramStage& stage, std::int32_t micro_batch) const {
@@ -285,6 +315,7 @@ class Translator {
     std::vector<Step> steps_;
     std::map<std::int32_t, std::int32_t> started_;   // by bucket: number of its last reduction in its group
     std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
+    std::map<std::int32_t, KeptVersions> versions_;  // by stage
     std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
   };
 

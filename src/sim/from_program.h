@@ -18,9 +18,10 @@ struct ProgramJob {
 };
 
 /// `iterations` of the program from the first to the last (program/unroll.h). An instruction may be several steps:
-/// a backward in which reductions start is cut at their operators. Computation of no rows costs nothing, nor do weight
-/// versions. The norm waits for all ranks and costs one all-reduce of 8 bytes.
-/// \throws Error  (ExitCode::internal) when a message is received and never sent: the program does not verify.
+/// a backward in which reductions start is cut at their operators. Computation of no rows costs nothing. A stash
+/// costs nothing until an update overwrites the weights that it holds: these are copied first. The norm waits for all
+/// ranks and costs one all-reduce of 8 bytes. \throws Error  (ExitCode::internal) when a message is received and never
+/// sent: the program does not verify.
 ProgramJob job_of(const Graph& graph, const Program& program, const SimCosts& costs, int iterations = 1);
 
 }  // namespace millrace::sim

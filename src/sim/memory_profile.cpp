@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "program/kept_versions.h"
+
 namespace millrace::sim {
 namespace {
 
@@ -15,7 +17,7 @@ bool computes(InstructionKind kind) {
 
 class RankProfile {
  public:
-  RankProfile(const Program& program, const FootprintOf& footprint, int rank) : training_(program.training) {
+  RankProfile(const Program& program, const FootprintOf& footprint, int rank) : program_(program) {
     for (std::size_t s = 0; s < program.stages.size(); ++s) {
       const std::vector<int>& ranks = program.stages[s].ranks;
       if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
@@ -31,7 +33,7 @@ class RankProfile {
 
   void add(const TimelineRow& row) {
     const InstructionKind kind = row.instruction.kind;
-    if (!computes(kind)) return;
+    if (!computes(kind)) return keep_versions(row);
     const plan::StageFootprint& one = footprints_[row.instruction.stage];
     const bool first = row.instruction.segment <= 0;
     if (kind == InstructionKind::forward && first) now_.activations += one.per_slot;
@@ -39,7 +41,7 @@ class RankProfile {
     sample(row.start);
     now_.workspace = Bytes(0);
     const bool frees = kind == InstructionKind::backward || kind == InstructionKind::backward_weight ||
-                       (kind == InstructionKind::forward && !training_);
+                       (kind == InstructionKind::forward && !program_.training);
     if (frees && first) now_.activations -= one.per_slot;
     sample(row.end);
   }
@@ -47,9 +49,31 @@ class RankProfile {
   std::vector<MemorySample> take() { return std::move(samples_); }
 
  private:
+  // An update leaves the weights that a stash holds where they were copied to.
+  void keep_versions(const TimelineRow& row) {
+    const Instruction& at = row.instruction;
+    if (at.kind == InstructionKind::stash_weights) versions_[at.stage].stash(row.iteration, at.micro_batch);
+    if (at.kind == InstructionKind::drop_stash) versions_[at.stage].drop(row.iteration, at.micro_batch);
+    if (at.kind == InstructionKind::update_weights) {
+      for (const std::int32_t stage : program_.buckets[static_cast<std::size_t>(at.bucket)].stages) {
+        const auto versions = versions_.find(stage);
+        if (versions != versions_.end()) versions->second.update(at.bucket);
+      }
+    }
+    Bytes weights;
+    for (const auto& [stage, one] : footprints_) {
+      const auto versions = versions_.find(stage);
+      weights += (1 + (versions == versions_.end() ? 0 : versions->second.copies())) * one.weights;
+    }
+    if (weights == now_.weights) return;
+    now_.weights = weights;
+    sample(row.start);
+  }
+
   void sample(Seconds time) { samples_.push_back({time, now_}); }
 
-  bool training_;
+  const Program& program_;
+  std::map<std::int32_t, KeptVersions> versions_;  // by stage
   std::map<std::int32_t, plan::StageFootprint> footprints_;
   plan::StageMemory now_{};
   std::vector<MemorySample> samples_;

@@ -21,7 +21,8 @@ using FootprintOf = std::function<plan::StageFootprint(std::int32_t stage, int r
 
 /// By rank: a sample at 0, then at each change. Weights, gradients, optimizer state and message buffers always stand; a
 /// forward adds a micro-batch's kept tensors, its backward (backward_weight where it is split) frees them; a
-/// computation holds its workspace while it runs. METHODS 3.
+/// computation holds its workspace while it runs; each version of the weights that stashes hold beside the newest
+/// counts as the weights do. METHODS 3.
 std::vector<std::vector<MemorySample>> memory_profile(const Program& program, const Timeline& timeline,
                                                       const FootprintOf& footprint);
 

@@ -56,6 +56,17 @@ Seconds Network::collective(InstructionKind kind, Bytes bytes, std::span<const i
   }
 }
 
+Seconds Network::parameter_server(Bytes bytes, std::span<const int> ranks) const {
+  Seconds carried{}, to_server{}, from_server{};
+  for (const int worker : ranks.subspan(ranks.empty() ? 0 : 1)) {
+    const Seconds push = transfer(Bytes(0), worker, ranks.front()), pull = transfer(Bytes(0), ranks.front(), worker);
+    carried += transfer(bytes, worker, ranks.front()) - push + transfer(bytes, ranks.front(), worker) - pull;
+    to_server = std::max(to_server, push);
+    from_server = std::max(from_server, pull);
+  }
+  return to_server + carried + from_server;
+}
+
 std::int32_t Network::port(std::int32_t index, Way way) const {
   return index * 2 + (way == Way::in && !half_duplex_ ? 1 : 0);
 }
@@ -115,6 +126,18 @@ std::vector<PortUse> Network::collective_ports(std::span<const int> ranks) const
       ports.push_back(use);
     }
   }
+  return ports;
+}
+
+std::vector<PortUse> Network::parameter_server_ports(std::span<const int> ranks) const {
+  std::map<std::int32_t, double> loads;
+  const double part = 1 / (2 * (static_cast<double>(ranks.size()) - 1));
+  for (const int worker : ranks.subspan(1)) {
+    for (const PortUse& use : message_ports(worker, ranks.front())) loads[use.port] += part * use.load;
+    for (const PortUse& use : message_ports(ranks.front(), worker)) loads[use.port] += part * use.load;
+  }
+  std::vector<PortUse> ports;
+  for (const auto& [port, load] : loads) ports.push_back({port, load});
   return ports;
 }
 

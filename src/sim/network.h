@@ -29,8 +29,14 @@ class Network {
   /// all_reduce as the cost model says; all_gather and reduce_scatter half of it, all_to_all 1/n of that (METHODS 7).
   Seconds collective(InstructionKind kind, Bytes bytes, std::span<const int> ranks) const;
 
+  /// A parameter server, the first of `ranks`: it takes the gradients of each other one and sends it the weights,
+  /// 2(n−1) · bytes · β through its links and the latency of the slowest way there and back (METHODS 5).
+  Seconds parameter_server(Bytes bytes, std::span<const int> ranks) const;
+
   std::vector<PortUse> message_ports(int from, int to) const;
   std::vector<PortUse> collective_ports(std::span<const int> ranks) const;
+  /// Each way of a worker carries a part of the time, the server's ports carry all of it.
+  std::vector<PortUse> parameter_server_ports(std::span<const int> ranks) const;
   std::int32_t ports() const;
 
  private:

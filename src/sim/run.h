@@ -19,10 +19,14 @@ enum class Contention : std::uint8_t {
   dynamic  ///< flows in flight share each port in proportion to their loads
 };
 
+/// How owners sum gradients, where times come from a cluster (sim/network.h).
+enum class Reduction : std::uint8_t { all_reduce, parameter_server };
+
 struct Options {
   Contention contention = Contention::none;
   bool half_duplex = false;  ///< fixed: sends and receives of a rank share one channel
-  double overlap = 1;        ///< factor on computation and on transfers of a rank while both go on (METHODS 5)
+  Reduction reduction = Reduction::all_reduce;
+  double overlap = 1;  ///< factor on computation and on transfers of a rank while both go on (METHODS 5)
   Noise noise{};
   int iterations = 1;  ///< one after the other without a gap
   bool rows = false;   ///< keep when each step ran

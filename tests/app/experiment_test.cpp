@@ -71,6 +71,7 @@ TEST(Experiment, EffectiveTextReadsBackAsItself) {
             "minimum: 1e-5}}\n"),
       small("train: {learning_rate: {kind: step, every: 30, factor: 0.1}, clip_norm: 1.5, precision: fp64, kernels: "
             "reference}\n"),
+      small("plan: {reduction: ps}\nslowdown: {3: 1.5}\n"),
       small("train: {evaluate_every: 10, maximum_skips: 2, stall_limit: 90 s}\n"),
       "name: \"no\"\nmodel: {name: gpt, options: {layers: 1, width: 8, heads: 2, sequence: 4, vocabulary: 11, tied: "
       "false}}\n"
@@ -229,8 +230,32 @@ TEST(Experiment, CheckpointsAreOffUnlessAskedFor) {
   EXPECT_THAT(refusal(small("train: {reproducible: always}\n")), HasSubstr("grid"));
 }
 
+TEST(Experiment, SlowdownsAreFactorsOfRanks) {
+  const Experiment e = ExperimentFile(small("slowdown: {3: 1.5, 0: 2}\n")).read();
+  EXPECT_THAT(e.slowdown, ElementsAre(testing::Pair(0, 2.0), testing::Pair(3, 1.5)));
+  EXPECT_THAT(e.effective, HasSubstr("slowdown: {0: 2, 3: 1.5}"));
+  EXPECT_THAT(ExperimentFile(small()).read().slowdown, IsEmpty());
+  EXPECT_EQ(ExperimentFile(small()).read({"slowdown.1=3"}).slowdown.at(1), 3);
+  for (const char* factor : {"0", "-1", "fast", "1.5 s"}) {
+    EXPECT_THAT(refusal(small("slowdown: {3: " + std::string(factor) + "}\n")),
+                AllOf(HasSubstr("e.yaml:4:15: slowdown.3: found"), HasSubstr(factor)));
+  }
+  for (const char* rank : {"-1", "01", "one", "1.0"}) {
+    EXPECT_THAT(refusal(small("slowdown: {" + std::string(rank) + ": 2}\n")),
+                HasSubstr("found '" + std::string(rank) + "' as a key, allowed: the number of a rank"));
+  }
+}
+
+TEST(Experiment, ReductionIsOneOfTwo) {
+  EXPECT_EQ(ExperimentFile(small()).read().plan.reduction, sim::Reduction::all_reduce);
+  const Experiment e = ExperimentFile(small("plan: {reduction: ps}\n")).read();
+  EXPECT_EQ(e.plan.reduction, sim::Reduction::parameter_server);
+  EXPECT_EQ(e.simulation.options.reduction, sim::Reduction::parameter_server);
+  EXPECT_THAT(refusal(small("plan: {reduction: pss}\n")), AllOf(HasSubstr("plan.reduction"), HasSubstr("all_reduce")));
+}
+
 TEST(Experiment, KeysOfWhatIsNotBuiltAreUnknown) {
-  EXPECT_THAT(refusal(small("slowdown: {3: 1.5}\n")), HasSubstr("unknown key 'slowdown'"));
+  EXPECT_THAT(refusal(small("train: {shard_optimizer: true}\n")), HasSubstr("unknown key 'shard_optimizer'"));
 }
 
 }  // namespace

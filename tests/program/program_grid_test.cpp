@@ -136,6 +136,22 @@ TEST_P(OneStageSchedule, VerifiesWithPipelinesThatCutDifferently) {
   }
 }
 
+// Replicas of a pipeline: schedules that do not flush update a stage in all of them at once.
+TEST_P(OneStageSchedule, VerifiesWithAlikePipelines) {
+  for (const Graph& graph : {chain(5), skips(3)}) {
+    for (const int m : {3, 6}) {
+      const std::vector<PipelineShape> shapes{
+          {.replicas = {1, 2, 1}, .micro_batches = m, .share = 0.4},
+          {.replicas = {1, 1, 2}, .micro_batches = m, .share = 0.4},
+          {.replicas = {1, 1, 1}, .micro_batches = m, .share = 0.2},
+      };
+      Plan plan = make_plan(graph, shapes, GetParam());
+      if (GetParam() == "zb-greedy") plan.schedule_options["moves"] = "0";
+      expect_verified(graph, plan, 5 * m + 1, graph.name());
+    }
+  }
+}
+
 TEST_P(SynchronousOneStageSchedule, RowsCoverTheBatchOnceInEveryStage) {
   const Graph graph = chain(5);
   const Plan plan = make_plan(graph,

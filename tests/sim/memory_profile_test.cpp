@@ -36,5 +36,26 @@ TEST(MemoryProfile, PeaksOfOneFOneB) {
   }
 }
 
+TEST(MemoryProfile, VersionsOfTheWeightsAreThoseOfMethods2) {  // REPORTS M01
+  const Graph graph = test::chain(7);
+  const test::PipelineShape shape{.replicas = {1, 1, 1, 1}, .micro_batches = 8};
+  const auto weights = [&](const std::string& schedule) {
+    const Program program = test::make_program(graph, test::make_plan(graph, {shape}, schedule), 8);
+    Options options;
+    options.iterations = 2 + program.overlap;
+    SimCosts costs = zero_costs();
+    costs.compute = [](const Piece& piece) { return piece.kind == InstructionKind::forward ? 1_s : 2_s; };
+    const auto profile = memory_profile(program, simulate(graph, program, costs, options).timeline,
+                                        [](std::int32_t, int) { return plan::StageFootprint{.weights = 10_B}; });
+    std::vector<std::int64_t> most;
+    for (const MemorySample& peak : peaks(profile)) most.push_back(peak.memory.weights.value());
+    for (const auto& samples : profile) EXPECT_EQ(samples.back().memory.weights, 10_B) << schedule;
+    return most;
+  };
+  EXPECT_THAT(weights("1f1b"), ElementsAre(10, 10, 10, 10));
+  EXPECT_THAT(weights("pipedream"), ElementsAre(40, 30, 20, 10));
+  EXPECT_THAT(weights("pipedream-2bw"), ElementsAre(20, 20, 20, 20));
+}
+
 }  // namespace
 }  // namespace millrace::sim

@@ -1,6 +1,8 @@
 // Prices and ports of a small cluster, by kind of contention.
 #include "sim/network.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 
 namespace millrace::sim {
@@ -52,6 +54,32 @@ TEST(Network, CollectiveTimes) {
   EXPECT_EQ(none.collective(InstructionKind::all_to_all, 8_B, across), 3_s);
   EXPECT_EQ(fixed.collective(InstructionKind::all_reduce, 8_B, across), 18_s);
   EXPECT_EQ(fixed.collective(InstructionKind::all_reduce, 8_B, all), 10_s);  // both devices of each node take part
+}
+
+TEST(Network, ParameterServerTimes) {
+  const cluster::Cluster cluster = two_nodes();
+  const Linear cost(cluster);
+  const Network none(cluster, cost, Contention::none), fixed(cluster, cost, Contention::fixed);
+  const std::vector<int> near{0, 1}, across{0, 2}, all{0, 1, 2, 3};
+  EXPECT_EQ(none.parameter_server(8_B, near), 6_s);     // 2 · 8 B / 4 B/s, 1 s there and 1 s back
+  EXPECT_EQ(none.parameter_server(8_B, across), 20_s);  // 2 · 8 B / 1 B/s
+  EXPECT_EQ(none.parameter_server(8_B, all), 40_s);     // 4 + 16 + 16 s through the server, 2 s there and back
+  EXPECT_EQ(fixed.parameter_server(8_B, across), 36_s);
+}
+
+TEST(Network, ParameterServerPorts) {
+  const cluster::Cluster cluster = two_nodes();
+  const Linear cost(cluster);
+  const Network network(cluster, cost, Contention::dynamic);
+  std::map<int, double> loads;
+  for (const PortUse& use : network.parameter_server_ports(std::vector<int>{0, 1, 2, 3})) loads[use.port] = use.load;
+  using testing::DoubleEq;
+  using testing::Pair;
+  // One of three workers is beside the server, two come through the ports of the nodes; half of the time each way.
+  EXPECT_THAT(loads, ElementsAre(Pair(0, DoubleEq(1. / 6)), Pair(1, DoubleEq(1. / 6)), Pair(2, DoubleEq(1. / 6)),
+                                 Pair(3, DoubleEq(1. / 6)), Pair(8, DoubleEq(2. / 6)), Pair(9, DoubleEq(2. / 6)),
+                                 Pair(10, DoubleEq(2. / 6)), Pair(11, DoubleEq(2. / 6)), Pair(12, DoubleEq(4. / 6)),
+                                 Pair(13, DoubleEq(4. / 6))));
 }
 
 TEST(Network, Ports) {

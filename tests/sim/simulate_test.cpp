@@ -9,6 +9,7 @@
 #include "program/stage_dag.h"
 #include "schedules/registry.h"
 #include "tests/program/networks.h"
+#include "tests/sim/spans.h"
 
 namespace millrace::sim {
 namespace {
@@ -60,6 +61,51 @@ TEST(Simulate, BytesThatCostOperatorsGiveAreTakenAsTheyAre) {
   simulate(graph, test::make_program(graph, test::make_plan(graph, {{.replicas = {1}}, {.replicas = {1}}}), 2), costs);
   EXPECT_THAT(reduced, testing::Each(2000));
   EXPECT_FALSE(reduced.empty());
+}
+
+// One pipeline of `stages` stages of two linears and the iteration in steady state, forwards 1 s, backwards 2 s.
+double steady(const std::string& schedule, const std::vector<test::PipelineShape>& shapes, const SimCosts& costs) {
+  const Graph graph = test::chain(2 * static_cast<int>(shapes.front().replicas.size()));
+  const std::int64_t rows = shapes.front().micro_batches * 4;
+  const Program program = test::make_program(graph, test::make_plan(graph, shapes, schedule), rows);
+  Options options;
+  options.iterations = 4 + program.overlap;
+  const std::vector<double> ends = ends_of_iterations(simulate(graph, program, costs, options));
+  return ends[3] - ends[2];
+}
+
+TEST(Simulate, AnUpdateCopiesWeightsThatAreStashed) {
+  SimCosts costs = unit_costs();
+  costs.copy = [](Bytes, int) { return Seconds(0.25); };
+  const std::vector<test::PipelineShape> one{{.replicas = {1}, .micro_batches = 5}};
+  const std::vector<test::PipelineShape> two{{.replicas = {1, 1}, .micro_batches = 5}};
+  EXPECT_DOUBLE_EQ(steady("1f1b", two, costs), 6 * 3);       // no stash
+  EXPECT_DOUBLE_EQ(steady("pipedream", one, costs), 5 * 3);  // a backward follows its forward at once
+  EXPECT_DOUBLE_EQ(steady("pipedream", two, costs), 5 * (3 + 0.25));
+  EXPECT_DOUBLE_EQ(steady("pipedream-2bw", two, costs), 5 * 3 + 0.25);
+}
+
+TEST(Simulate, AlikePipelinesThatNeverFlushMeetInEveryUpdate) {
+  SimCosts costs = unit_costs();
+  costs.collective = [](InstructionKind kind, Bytes bytes, std::span<const int>) {
+    return kind == InstructionKind::all_reduce && bytes > 8_B ? Seconds(0.5) : Seconds(0);
+  };
+  const std::vector<test::PipelineShape> pipelines{{.replicas = {1, 1}, .micro_batches = 5, .share = 0.5},
+                                                   {.replicas = {1, 1}, .micro_batches = 5, .share = 0.5}};
+  const std::vector<test::PipelineShape> replicas{{.replicas = {2, 2}, .micro_batches = 5}};
+  EXPECT_DOUBLE_EQ(steady("pipedream", pipelines, costs), 5 * (3 + 0.5));
+  EXPECT_DOUBLE_EQ(steady("pipedream-2bw", pipelines, costs), 5 * 3 + 0.5);
+  for (const std::string schedule : {"pipedream", "pipedream-2bw"}) {
+    EXPECT_DOUBLE_EQ(steady(schedule, pipelines, costs), steady(schedule, replicas, costs)) << schedule;
+  }
+}
+
+TEST(Simulate, GradientsAreSummedAsTheCostsSay) {
+  const Graph graph = test::chain(1);
+  const Program program = test::make_program(graph, test::make_plan(graph, {{.replicas = {1}}, {.replicas = {1}}}), 2);
+  SimCosts costs = unit_costs();
+  costs.reduction = [](Bytes, std::span<const int> ranks) { return Seconds(ranks.size() == 2 ? 7 : 1); };
+  EXPECT_EQ(simulate(graph, program, costs).iteration_time, 10_s);
 }
 
 TEST(Simulate, CostsSeeRowsRanksAndBytes) {
