@@ -369,10 +369,12 @@ void ProgramRunner::receive(const Instruction& instruction, std::int64_t iterati
 
 void ProgramRunner::send(const Instruction& instruction, std::int64_t iteration) {
   const Transfer& t = program_.transfers[static_cast<std::size_t>(instruction.transfer)];
-  const BoundMicroBatch& at = slots_.at(t.from_stage, iteration, t.micro_batch);
   const std::int64_t row_bytes = exchange_.transfer_bytes(instruction.transfer) / t.rows.size();
-  const void* data = t.direction == Direction::activation ? at.executable->output(at.slot, t.tensor)
-                                                          : at.executable->input_gradient(at.slot, t.tensor);
+  const bool activation = t.direction == Direction::activation;
+  // Input gradients are those of the last backward, whose slot may be free again.
+  const BoundMicroBatch& at =
+      activation ? slots_.at(t.from_stage, iteration, t.micro_batch) : slots_.without_slot(t.from_stage, t.micro_batch);
+  const void* data = activation ? at.executable->output(at.slot, t.tensor) : at.executable->input_gradient(0, t.tensor);
   exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes,
                  watchdog_);
 }
