@@ -19,6 +19,10 @@ class Slots {
 
   /// Takes a slot where the micro-batch has none. No executable: this rank has no rows of it.
   const BoundMicroBatch& at(std::int32_t stage, std::int64_t iteration, std::int32_t micro_batch);
+  /// Without taking one: for what lies beside the slots.
+  const BoundMicroBatch& without_slot(std::int32_t stage, std::int32_t micro_batch) {
+    return entry(stage, 0, micro_batch);
+  }
   void give_back(std::int32_t stage, std::int64_t iteration, std::int32_t micro_batch);
   /// No micro-batch is alive any more.
   void clear();

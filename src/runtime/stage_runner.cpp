@@ -38,7 +38,8 @@ std::map<StageRunner::Key, int> StageRunner::peaks(const Program& program, int r
   const RankProgram& list = program.ranks[static_cast<std::size_t>(rank)];
   std::map<Key, int> live, most;
   // Every state of a program that does not flush is reached by the iteration after the first that drains.
-  for (const UnrolledInstruction& step : unroll(program, program.overlap + 1)[static_cast<std::size_t>(rank)]) {
+  const auto lists = unroll(program, program.overlap + 1);
+  for (const UnrolledInstruction& step : lists[static_cast<std::size_t>(rank)]) {
     const Instruction& at = list.instructions[static_cast<std::size_t>(step.position)];
     if (at.stage != stage_ || at.micro_batch < 0 || at.segment > 0) continue;
     const Key key{stage.rows[static_cast<std::size_t>(at.micro_batch)][replica].size(), program.training};

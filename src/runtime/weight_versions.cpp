@@ -32,7 +32,7 @@ VersionNeeds WeightVersions::needs(const Program& program, int rank, std::int32_
       counted.used();
     }
   };
-  const int iterations = program.overlap + 2;  // more meet no other state
+  const int iterations = 2 * program.overlap + 2;  // filled, and then once through: more meet no other state
   for (int pass = 0; pass < 2; ++pass) {       // the second knows whether the weights of the beginning are kept
     counted.begin();
     for (int round = 0; round < iterations + program.overlap; ++round) {

@@ -40,7 +40,8 @@ class StageSlots : public ::testing::Test {
     Slots slots(program, bound);
     std::map<std::int64_t, std::set<Place>> used;
     std::set<Place> live;
-    for (const UnrolledInstruction& step : unroll(program, 4)[static_cast<std::size_t>(rank_)]) {
+    const auto lists = unroll(program, 4);
+    for (const UnrolledInstruction& step : lists[static_cast<std::size_t>(rank_)]) {
       const Instruction& instruction =
           program.ranks[static_cast<std::size_t>(rank_)].instructions[static_cast<std::size_t>(step.position)];
       if (instruction.micro_batch < 0 || instruction.stage != stage_) continue;
