@@ -41,8 +41,8 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
     channel.transfers.push_back(instruction.transfer);
     channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
   }
-  for (const std::int32_t index : receiving_) {
-    Channel& channel = channels_[static_cast<std::size_t>(index)];
+  // Of those that send too: as many as a peer that keeps up has posted receives for.
+  for (Channel& channel : channels_) {
     const std::size_t count = std::min(channel.transfers.size(), static_cast<std::size_t>(window_ + 1));
     for (std::size_t b = 0; b < count; ++b) {
       channel.buffers.emplace_back();

@@ -28,6 +28,12 @@ class StageRunner {
   void require(const Program& program, int rank);
   /// Compiles what was required, with the split backward if any program asks for it.
   void compile(kernels::Device& device);
+  /// What compile() will allocate, without doing it.
+  struct Bytes {
+    std::int64_t activations = 0;
+    std::int64_t workspace = 0;
+  };
+  Bytes bytes_needed(kernels::Device& device);
   /// Executable and slot of every micro-batch of `program`; a slot is reused once its backward is done.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
 
@@ -50,6 +56,7 @@ class StageRunner {
     bool split_backward = false;
     std::unique_ptr<kernels::Executable> executable;
   };
+  kernels::CompileOptions options_for(const Key& key, const Need& need) const;
   std::vector<std::pair<Key, int>> assign(const Program& program, int rank) const;
 
   std::int32_t stage_;

@@ -46,6 +46,13 @@ std::vector<const Program*> pointers(const std::vector<Program>& programs) {
 
 }  // namespace
 
+std::unique_ptr<kernels::Device> make_device(const TrainOptions& options) {
+  auto device = kernels::make_device(options.kernels, options.precision);
+  if (!options.any_grid) return device;
+  use_threads(1);  // the sums inside a kernel depend on the number of threads
+  return std::make_unique<kernels::SampleDevice>(std::move(device));
+}
+
 Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOptions& options, Surroundings surroundings)
     : graph_(graph),
       programs_(programs),
@@ -53,14 +60,9 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
       around_(std::move(surroundings)),
       watchdog_(options.stall_limit,
                 [this](std::int64_t code, Seconds waited) { around_.stalled(describe_wait(code, waited)); }),
-      device_(kernels::make_device(options.kernels, options.precision)) {
+      device_(make_device(options)),
+      by_sample_(dynamic_cast<kernels::SampleDevice*>(device_.get())) {
   const int rank = around_.transport.rank();
-  if (options.any_grid) {
-    use_threads(1);  // the sums inside a kernel depend on the number of threads
-    auto by_sample = std::make_unique<kernels::SampleDevice>(std::move(device_));
-    by_sample_ = by_sample.get();
-    device_ = std::move(by_sample);
-  }
   const Program& first = programs.train.front();
   stages_.resize(first.stages.size());
   for (std::size_t s = 0; s < first.stages.size(); ++s) {

@@ -42,6 +42,9 @@ struct Surroundings {
   SignalWatch* signals = nullptr;      ///< asks for checkpoints; null: nobody does
 };
 
+/// The device that the options name; sample by sample under train.reproducible: any.
+std::unique_ptr<kernels::Device> make_device(const TrainOptions& options);
+
 class Trainer {
  public:
   /// Allocates and compiles everything, so that what does not fit is known before the first step. Collective.
