@@ -1,4 +1,6 @@
 // `millrace run`: plan on rank 0, train on all ranks, keep the results.
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +11,11 @@
 #include "app/run_record.h"
 #include "app/run_resume.h"
 #include "app/session.h"
-#include "base/log.h"
+#include "base/errors.h"
 #include "base/text.h"
 #include "cluster/launcher.h"
 #include "comm/mpi/mpi_transport.h"
+#include "runtime/forecast.h"
 #include "runtime/signals.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
@@ -20,18 +23,23 @@
 namespace millrace::app {
 namespace {
 
-// The plan keeps the limit by its estimate; what the device compiled may be more, and the user should know.
-void compare_memory(const Session& session, const runtime::Trainer& trainer, const comm::World& world) {
-  if (!session.experiment.plan.memory_limit) return;
-  const Bytes limit = *session.experiment.plan.memory_limit;
-  const std::vector<std::string> held = world.gather(std::to_string(trainer.planned_bytes()));
-  for (std::size_t rank = 0; rank < held.size(); ++rank) {
-    const Bytes bytes(std::stoll(held[rank]));
-    if (bytes <= limit) continue;
-    log::warning(fmt::format(
-        "rank {} holds {} for this plan, more than plan.memory_limit {}: the plan was chosen by an estimate", rank,
-        format(bytes), format(limit)));
-  }
+// The plan was chosen by an estimate; what the devices say is what counts. A rank over its limit ends the run before
+// the first step, not in the midst of one.
+void require_memory(const Session& session, const RankReport& forecast, const comm::World& world) {
+  const std::vector<std::string> held = world.gather(std::to_string(forecast.peak_bytes()));
+  world.on_root_then_all([&] {
+    for (int rank = 0; rank < world.size(); ++rank) {
+      std::optional<Bytes> limit = session.cluster.device(rank).memory;
+      if (const auto asked = session.experiment.plan.memory_limit) limit = std::min(*asked, limit.value_or(*asked));
+      const Bytes bytes(std::stoll(held[static_cast<std::size_t>(rank)]));
+      if (!limit || bytes <= *limit) continue;
+      throw Error(ExitCode::failed,
+                  fmt::format("rank {} needs {} for this plan, plan.memory_limit is {}: more stages or smaller "
+                              "micro-batches need less on a rank (millrace plan shows by how much)",
+                              rank, format(bytes), format(*limit)));
+    }
+    return std::string();
+  });
 }
 
 }  // namespace
@@ -65,9 +73,11 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
                                      session.experiment.data.batch, session.experiment.data.tail);
     runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen.plan), transport);
     runtime::SignalWatch signals;
+    const RankReport forecast = runtime::forecast(session.graph, programs, session.experiment.train, transport);
+    require_memory(session, forecast, world);
+    record.expect(forecast);
     runtime::Trainer trainer(session.graph, programs, session.experiment.train,
                              {transport, *source, order, stall_handler(world), &checkpoints, &signals});
-    compare_memory(session, trainer, world);
     if (checkpoint) trainer.resume(*checkpoint);
     const runtime::Outcome outcome = trainer.run(record);
     // 6. what came of it

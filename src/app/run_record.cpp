@@ -22,6 +22,8 @@
 namespace millrace::app {
 namespace {
 
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
 record::RunContext context_of(const Session& session, const Chosen& chosen, const comm::World& world,
                               const Arguments& arguments) {
   record::RunContext context;
@@ -102,6 +104,20 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
   });
 }
 
+void RunRecord::expect(const RankReport& forecast) {
+  std::int64_t sum = 0;
+  for (const std::string& text : world_.gather(std::to_string(forecast.peak_bytes()))) {
+    predicted_bytes_.push_back(std::stoll(text));
+    sum += predicted_bytes_.back();
+  }
+  if (predicted_bytes_.empty()) return;
+  // The plan's own figures are those of the search, which counts tensors and asks no device.
+  predicted_.peak_memory_bytes = *std::max_element(predicted_bytes_.begin(), predicted_bytes_.end());
+  predicted_.mean_memory_bytes = sum / static_cast<std::int64_t>(predicted_bytes_.size());
+  predicted_.memory_efficiency =
+      predicted_.throughput_samples_per_s / (static_cast<double>(predicted_.peak_memory_bytes) / kGiB);
+}
+
 void RunRecord::iteration(const IterationRow& row) {
   if (file_) file_->add(row, row.samples - samples_);
   samples_ = row.samples;
@@ -123,7 +139,10 @@ void RunRecord::close(const runtime::Outcome& outcome) {
       arguments_.trace ? world_.gather(to_text(outcome.last_iteration.rows)) : std::vector<std::string>();
   if (!world_.root()) return;
   std::vector<record::RankRow> ranks;
-  for (const std::string& text : texts) ranks.push_back(rank_row_from_text(text));
+  for (const std::string& text : texts) {
+    ranks.push_back(rank_row_from_text(text));
+    ranks.back().predicted_peak_bytes = predicted_bytes_[ranks.size() - 1];
+  }
   std::vector<TimelineRow> timeline;
   for (const std::string& text : timelines) {
     const std::vector<TimelineRow> rows = timeline_from_text(text);

@@ -25,6 +25,9 @@ class RunRecord final : public runtime::RunObserver {
   RunRecord(const Session& session, const Chosen& chosen, const runtime::Programs& programs, const Arguments& arguments,
             const comm::World& world, const runtime::TrainingCounters& begun);
 
+  /// What the ranks are expected to hold, to be shown beside what they held. Collective.
+  void expect(const RankReport& forecast);
+
   void iteration(const IterationRow& row) override;
   void evaluation(const EvaluationRow& row) override;
   void before_checkpoint() override;
@@ -45,8 +48,9 @@ class RunRecord final : public runtime::RunObserver {
   const comm::World& world_;
   Progress progress_;
   std::optional<record::ResultsFile> file_;
-  plan::PlanReport predicted_;       ///< rank 0; its times are the simulator's
-  std::vector<double> predicted_s_;  ///< rank 0: seconds of each instruction, rank after rank
+  plan::PlanReport predicted_;                 ///< rank 0; its times are the simulator's
+  std::vector<double> predicted_s_;            ///< rank 0: seconds of each instruction, rank after rank
+  std::vector<std::int64_t> predicted_bytes_;  ///< rank 0: of each rank
   std::int64_t samples_;
 };
 

@@ -60,6 +60,7 @@ const std::vector<Column>& rank_columns() {
       {"idle_s", kReal, "s", "rest of the iterations' time"},
       {"sent_bytes", kBytes, "bytes", "handed to the network"},
       {"received_bytes", kBytes, "bytes", "taken from the network"},
+      {"predicted_peak_bytes", kBytes, "bytes", "peak_bytes as counted before the run"},
   };
   return columns;
 }

@@ -118,7 +118,8 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
     table.append({row.rank, row.host, row.device, row.pipeline, row.stages, row.threads, bytes(r.weights_bytes),
                   bytes(r.gradients_bytes), bytes(r.optimizer_bytes), bytes(r.activations_bytes),
                   bytes(r.workspace_bytes), bytes(r.buffers_bytes), bytes(r.peak_bytes()), bytes(r.peak_rss_bytes),
-                  r.busy.value(), r.idle.value(), bytes(r.sent_bytes), bytes(r.received_bytes)});
+                  r.busy.value(), r.idle.value(), bytes(r.sent_bytes), bytes(r.received_bytes),
+                  bytes(row.predicted_peak_bytes)});
   }
   table.flush();
 }

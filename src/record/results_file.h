@@ -46,6 +46,7 @@ struct RankRow {
   std::string stages;
   std::int64_t threads = 1;
   RankReport report;
+  std::int64_t predicted_peak_bytes = 0;
 };
 
 struct ResultsOptions {

@@ -36,8 +36,8 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
     channel.listed.push_back({instruction.transfer, instruction.lag});
     channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
   }
-  for (const std::int32_t index : receiving_) {
-    Channel& channel = channels_[static_cast<std::size_t>(index)];
+  // Of those that send too: as many as a peer that keeps up has posted receives for.
+  for (Channel& channel : channels_) {
     channel.transfers.reserve(channel.listed.size());
     const std::size_t count = std::min(channel.listed.size(), static_cast<std::size_t>(window_ + 1));
     for (std::size_t b = 0; b < count; ++b) {

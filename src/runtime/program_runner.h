@@ -128,7 +128,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   LocalEdges local_;
   Exchange exchange_;
   GradientReducer reducer_;
-  std::optional<TreeReduction> tree_;  // makes the reducer's sums in its place
+  std::optional<TreeReduction> tree_;               // makes the reducer's sums in its place
   std::vector<WeightVersions> versions_;            // of the stages of this rank
   std::vector<std::int32_t> version_of_;            // by flat stage index: in versions_; -1: not of this rank
   std::vector<std::vector<std::size_t>> attached_;  // by position: reductions that may start inside (level 2)

@@ -63,18 +63,32 @@ void StageRunner::require(const Program& program, int rank) {
   copies_ = std::max(copies_, WeightVersions::needs(program, rank, stage_).copies);
 }
 
+kernels::CompileOptions StageRunner::options_for(const Key& key, const Need& need) const {
+  kernels::CompileOptions options;
+  options.rows = key.rows;
+  options.slots = need.slots;
+  options.training = key.training;
+  options.split_backward = need.split_backward;
+  options.seed = seed_;
+  if (key.training) options.recompute = recompute_;
+  return options;
+}
+
 void StageRunner::compile(kernels::Device& device) {
   parameters_.reserve_copies(copies_);
-  for (auto& [key, need] : needs_) {
-    kernels::CompileOptions options;
-    options.rows = key.rows;
-    options.slots = need.slots;
-    options.training = key.training;
-    options.split_backward = need.split_backward;
-    options.seed = seed_;
-    if (key.training) options.recompute = recompute_;
-    need.executable = device.compile(graph_, parameters_, options);
+  for (auto& [key, need] : needs_) need.executable = device.compile(graph_, parameters_, options_for(key, need));
+}
+
+StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
+  Bytes bytes;
+  for (const auto& [key, need] : needs_) {
+    kernels::CompileOptions options = options_for(key, need);
+    options.slots = 0;  // most of the memory
+    const kernels::ExecutableBytes each = device.compile(graph_, parameters_, options)->bytes();
+    bytes.activations += need.slots * each.per_slot;
+    bytes.workspace += each.workspace;
   }
+  return bytes;
 }
 
 std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank) const {

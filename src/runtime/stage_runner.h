@@ -29,6 +29,14 @@ class StageRunner {
   void require(const Program& program, int rank);
   /// Compiles what was required, with the split backward if any program asks for it.
   void compile(kernels::Device& device);
+  /// What compile() will allocate, without doing it.
+  struct Bytes {
+    std::int64_t activations = 0;
+    std::int64_t workspace = 0;
+  };
+  Bytes bytes_needed(kernels::Device& device);
+  /// Of the weights, that programs need beside the newest ones.
+  int copies() const { return copies_; }
   /// The executable of every micro-batch of `program`.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
 
@@ -52,6 +60,7 @@ class StageRunner {
     std::unique_ptr<kernels::Executable> executable;
   };
   std::map<Key, int> peaks(const Program& program, int rank) const;
+  kernels::CompileOptions options_for(const Key& key, const Need& need) const;
 
   std::int32_t stage_;
   std::uint64_t seed_;

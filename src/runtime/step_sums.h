@@ -14,8 +14,8 @@
 namespace millrace::runtime {
 
 /// One vector, summed over all ranks by one operation: entry t is Σ g² of the t-th tensor, given by its lowest owner
-/// alone, so the norm does not depend on where stages are cut; then come how many updates were left out and the signals,
-/// and last the weighted losses and right answers, as exact sums.
+/// alone, so the norm does not depend on where stages are cut; then come how many updates were left out and the
+/// signals, and last the weighted losses and right answers, as exact sums.
 class StepSums {
  public:
   StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport);

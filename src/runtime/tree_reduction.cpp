@@ -125,7 +125,8 @@ void TreeReduction::add_part(const Graph& graph, std::int32_t b, std::size_t fir
   const TensorId tensor = bucket.tensors[first];
   for (const std::int32_t stage : bucket.stages) {
     StageRunner* runner = runner_of(stage);
-    if (runner != nullptr && part.target == nullptr) part.target = static_cast<std::byte*>(runner->parameters().gradient(tensor));
+    if (runner != nullptr && part.target == nullptr)
+      part.target = static_cast<std::byte*>(runner->parameters().gradient(tensor));
   }
   for (const OpId op : graph.consumers(tensor)) part.uses.push_back(make_use(bucket, tensor, op));
   parts_.push_back(std::move(part));

@@ -129,7 +129,7 @@ TEST(Checkpoint, ARunThatIsDoneHasNothingToGoOnWith) {
 
 TEST(Checkpoint, OnlyTheNewestAreKept) {
   const SharedFolder folder;
-  const Graph graph = network("mlp");
+  const Graph graph = network("lenet");
   const SmallSource source(graph, 58, 10);
   RunSettings s = settings(folder.path());
   s.train.checkpoint_every = 2;

@@ -16,6 +16,7 @@
 #include "plan/validate.h"
 #include "program/stage_dag.h"
 #include "program/verifier.h"
+#include "runtime/forecast.h"
 #include "runtime/supported.h"
 #include "runtime/trainer.h"
 #include "schedules/placement.h"
@@ -143,12 +144,13 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
     std::fprintf(stderr, "%s\n", text.c_str());
     MPI_Abort(MPI_COMM_WORLD, 4);
   };
+  TrainingRun run;
+  if (settings.forecast) run.forecast = runtime::forecast(graph, made, settings.train, transport);
   std::optional<runtime::Checkpoints> checkpoints;
   if (!settings.checkpoints.empty()) checkpoints.emplace(checkpoint_settings(graph, plan, settings), transport);
   runtime::Trainer trainer(graph, made, settings.train,
                            {transport, source, order, stalled, checkpoints ? &*checkpoints : nullptr});
   if (settings.resume) trainer.resume(newest(settings.checkpoints));
-  TrainingRun run;
   Rows rows(run);
   run.outcome = trainer.run(rows);
   run.values = trainer.gather_values();

@@ -43,6 +43,7 @@ struct TrainingRun {
   std::vector<EvaluationRow> evaluations;
   std::vector<std::vector<double>> values;
   runtime::Outcome outcome;
+  RankReport forecast;  ///< of this rank's memory, where it was asked for
 };
 
 struct RunSettings {
@@ -54,7 +55,8 @@ struct RunSettings {
   runtime::TrainOptions train;
   comm::MpiTransportOptions transport;
   std::filesystem::path checkpoints{};  ///< where they are made, as `train` says; empty: none
-  bool resume = false;                  ///< goes on from the newest of them
+  bool forecast = false;
+  bool resume = false;  ///< goes on from the newest of them
 };
 
 /// Collective over `communicator`, whose size is the number of devices of the plan.

@@ -1,0 +1,46 @@
+// Asks the device without slots, and everything else for its own bytes.
+#include "runtime/forecast.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "runtime/local_edges.h"
+
+namespace millrace::runtime {
+
+RankReport forecast(const Graph& graph, const Programs& programs, const TrainOptions& options,
+                    comm::Transport& transport) {
+  const int rank = transport.rank();
+  const std::unique_ptr<kernels::Device> device = make_device(options);
+  RankReport report;
+  const Program& first = programs.train.front();
+  std::vector<std::unique_ptr<StageRunner>> runners;
+  std::vector<StageRunner*> by_stage(first.stages.size(), nullptr);
+  for (std::size_t s = 0; s < first.stages.size(); ++s) {
+    const auto& ranks = first.stages[s].ranks;
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
+    runners.push_back(
+        std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision, options.seed));
+    StageRunner& runner = *runners.back();
+    by_stage[s] = &runner;
+    for (const auto* list : {&programs.train, &programs.evaluation}) {
+      for (const Program& program : *list) runner.require(program, rank);
+    }
+    report.weights_bytes += (1 + runner.copies()) * runner.parameters().value_bytes();
+    report.gradients_bytes += runner.parameters().gradient_bytes();
+    report.optimizer_bytes += Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
+    const StageRunner::Bytes bytes = runner.bytes_needed(*device);
+    report.activations_bytes += bytes.activations;
+    report.workspace_bytes += bytes.workspace;
+  }
+  for (const auto* list : {&programs.train, &programs.evaluation}) {
+    for (const Program& program : *list) {
+      report.buffers_bytes += Exchange(graph, program, rank, options.precision, transport).buffer_bytes() +
+                              LocalEdges(graph, program, by_stage, options.precision).buffer_bytes();
+    }
+  }
+  return report;
+}
+
+}  // namespace millrace::runtime

@@ -1,0 +1,45 @@
+// What a rank will hold is known before the first step within 2 %, in total and by kind.
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/mpi/networks.h"
+#include "tests/mpi/on_ranks.h"
+
+namespace millrace::testing {
+namespace {
+
+void expect_near(std::int64_t forecast, std::int64_t held, const char* kind) {
+  EXPECT_LE(std::abs(forecast - held), held / 50) << kind << ": forecast " << forecast << ", held " << held;
+}
+
+TEST(Forecast, IsWithinTwoPercentOfWhatARankHeld) {
+  RunSettings s = twelve_iterations();
+  s.train.iterations = 4;
+  s.train.optimizer.momentum = 0.9;
+  s.batch = 22;
+  s.tail = dataset::Tail::uneven;
+  s.evaluate = true;
+  s.forecast = true;
+  for (const std::string& name : small_networks()) {
+    const Graph graph = small_network(name);
+    const SmallSource source(graph, 50, 10);
+    for (const Grid& grid :
+         {Grid{1, 1, 2, "gpipe"}, Grid{2, 2, 3, "1f1b"}, Grid{1, 4, 5, "1f1b"}, Grid{4, 1, 2, "hippie"}}) {
+      SCOPED_TRACE(fmt::format("{}, {} pipelines, {} stages", name, grid.pipelines, grid.stages));
+      const TrainingRun run = on_ranks(grid.ranks(), graph, make_plan(graph, grid), source, s);
+      if (world_rank() >= grid.ranks()) continue;
+      const RankReport& held = run.outcome.rank;
+      EXPECT_EQ(run.forecast.weights_bytes, held.weights_bytes);
+      EXPECT_EQ(run.forecast.gradients_bytes, held.gradients_bytes);
+      EXPECT_EQ(run.forecast.optimizer_bytes, held.optimizer_bytes);
+      EXPECT_EQ(run.forecast.activations_bytes, held.activations_bytes);
+      EXPECT_EQ(run.forecast.workspace_bytes, held.workspace_bytes);
+      expect_near(run.forecast.peak_bytes(), held.peak_bytes(), "in all");  // messages may lie waiting
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing
