@@ -10,7 +10,7 @@ namespace millrace::schedules {
 
 /// Every backward uses the weights of its forward. Stage s keeps p − s versions of them: the newest and one for each
 /// other micro-batch in flight. The warm-up is not bounded by m: it reaches into the iteration before.
-/// \throws InvalidInput  several pipelines, a device with two stages, or warm-ups that would deadlock.
+/// \throws InvalidInput  pipelines that are not alike, a device with two stages, or warm-ups that would deadlock.
 ComputeOrder pipedream(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options);
 
 }  // namespace millrace::schedules
