@@ -42,13 +42,14 @@ Node write(const Experiment& experiment) {
   node.add("plan", write_plan(experiment.plan));
   node.add("simulation", write_simulation(experiment.simulation));
   node.add("train", write_train(experiment));
+  node.add("slowdown", write_slowdown(experiment.slowdown));
   node.add("output", Node::quote(experiment.output));
   return node;
 }
 
 std::map<std::string, std::string> places_of(const Node& root) {
   std::map<std::string, std::string> places;
-  for (const std::string section : {"data", "plan"}) {
+  for (const std::string section : {"data", "plan", "slowdown"}) {
     const Node* map = root.is_map() ? root.find(section) : nullptr;
     if (map == nullptr || !map->is_map()) continue;
     for (std::size_t i = 0; i < map->keys.size(); ++i) {
@@ -91,8 +92,10 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.cluster = read_cluster(reader.field("cluster"));
     reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
     experiment.plan = read_plan(reader.field("plan"));
-    experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed);
+    experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed,
+                                            experiment.cluster.described && experiment.cluster.described->emulated());
     read_train(reader.field("train"), experiment);
+    experiment.slowdown = read_slowdown(reader.field("slowdown"));
     experiment.output = replace_name(reader.get("output", config::Text{}, "results/{name}.h5"), experiment.name);
   }
   problems.throw_if_any();

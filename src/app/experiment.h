@@ -81,6 +81,8 @@ struct Experiment {
   SimulationSection simulation;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
+  /// By rank: factor on its computation, in simulations and runs; plans are made without it.
+  std::map<int, double> slowdown;
   std::string output;                  ///< results file, `{name}` replaced, relative to the working directory
   std::string effective;               ///< YAML with every default filled in
   /// Where the keys of `data` and `plan` were written, "plan.stages" → "e.yaml:5:11", for errors that planning finds.

@@ -11,9 +11,10 @@ sim::Simulation predict(const Session& session, const Program& program) {
   const SimulationSection& section = session.experiment.simulation;
   sim::Options options = section.options;
   options.iterations += program.overlap;
-  const std::vector<sim::Straggler> stragglers =
+  std::vector<sim::Straggler> stragglers =
       sim::random_stragglers(session.experiment.seed, static_cast<std::int64_t>(program.ranks.size()),
                              section.straggler_fraction, section.straggler_factor);
+  for (const auto& [rank, factor] : session.experiment.slowdown) stragglers.push_back({rank, factor});
   return sim::simulate(session.graph, program, planner::costs_of(cost, session.cluster, element, options), options,
                        stragglers);
 }

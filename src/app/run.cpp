@@ -1,10 +1,12 @@
 // `millrace run`: plan on rank 0, train on all ranks, keep the results.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/emulation.h"
 #include "app/planning.h"
 #include "app/run_record.h"
 #include "app/session.h"
@@ -57,9 +59,16 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     runtime::use_threads(session.threads);
     const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
                                      session.experiment.data.batch, session.experiment.data.tail);
-    runtime::Trainer trainer(session.graph, programs, session.experiment.train,
-                             {transport, *source, order, stall_handler(world)});
+    const auto slowdown = session.experiment.slowdown.find(world.rank());
+    if (slowdown != session.experiment.slowdown.end()) session.experiment.train.slowdown = slowdown->second;
+    std::optional<Emulation> emulation;
+    if (session.cluster.emulated()) emulation.emplace(session, programs.train.front(), transport);
+    comm::Transport& network = emulation ? emulation->transport() : static_cast<comm::Transport&>(transport);
+    runtime::Surroundings around{network, *source, order, stall_handler(world)};
+    if (emulation) emulation->stand_in(around);
+    runtime::Trainer trainer(session.graph, programs, session.experiment.train, around);
     compare_memory(session, trainer, world);
+    if (emulation) record.start(*emulation);
     const runtime::Outcome outcome = trainer.run(record);
     // 6. what came of it
     record.close(outcome);

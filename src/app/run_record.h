@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/arguments.h"
+#include "app/emulation.h"
 #include "app/planning.h"
 #include "app/progress.h"
 #include "app/session.h"
@@ -25,6 +26,9 @@ class RunRecord final : public runtime::RunObserver {
 
   void iteration(const IterationRow& row) override;
   void evaluation(const EvaluationRow& row) override;
+
+  /// The run is emulated: its time begins. Collective.
+  void start(Emulation& emulation);
 
   /// Collects what the ranks used, writes the last tables and prints the summary. Collective.
   void close(const runtime::Outcome& outcome);
@@ -45,6 +49,8 @@ class RunRecord final : public runtime::RunObserver {
   plan::PlanReport predicted_;       ///< rank 0; its times are the simulator's
   std::vector<double> predicted_s_;  ///< rank 0: seconds of each instruction, rank after rank
   std::int64_t samples_ = 0;
+  Emulation* emulation_ = nullptr;
+  std::optional<EmulationFacts> emulated_;  ///< of the whole run
 };
 
 /// Says which operation is late and ends the job with the code of a failed run.

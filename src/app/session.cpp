@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "cluster/launcher.h"
 #include "cluster/local.h"
+#include "dataset/empty_source.h"
 #include "dataset/hdf5_source.h"
 #include "dataset/synthetic_source.h"
 #include "graph/data_range.h"
@@ -60,6 +61,22 @@ std::unique_ptr<dataset::Source> open_source(const Experiment& experiment, const
   return std::make_unique<dataset::SyntheticSource>(experiment.seed, format);
 }
 
+void settle_iterations(Experiment& experiment, const dataset::Source& source) {
+  if (!experiment.epochs) return;
+  const dataset::SampleOrder order(experiment.seed, source.samples(dataset::Split::train), experiment.data.batch,
+                                   experiment.data.tail);
+  experiment.train.iterations = *experiment.epochs * order.steps_per_epoch();
+}
+
+// Nothing is computed, so graphs that cannot be trained run too; an epoch is whole batches.
+std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+  constexpr std::int64_t kEpoch = 50'000;  // that of synthetic data
+  const std::int64_t batch = experiment.data.batch;
+  auto source = std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+  settle_iterations(experiment, *source);
+  return source;
+}
+
 void check_source(const Experiment& experiment, const Graph& graph, const dataset::Source& source) {
   const dataset::SampleFormat& format = source.format();
   const Tensor& input = graph.tensor(graph.inputs().front());
@@ -102,6 +119,34 @@ void check_size(const cluster::Cluster& cluster, const Arguments& arguments, con
   }
 }
 
+void check_slowdown(const Experiment& experiment, int ranks) {
+  for (const auto& [rank, factor] : experiment.slowdown) {
+    if (rank < ranks) continue;
+    throw InvalidInput(fmt::format("{}: there is no rank {}, allowed: 0 to {}",
+                                   cited(experiment, "slowdown." + std::to_string(rank)), rank, ranks - 1));
+  }
+}
+
+// What an emulated run is held against has to be the model that it runs.
+void check_emulation(const cluster::Cluster& cluster, const Experiment& experiment, const Arguments& arguments) {
+  if (!cluster.emulated()) return;
+  if (arguments.command == "verify") {
+    throw InvalidInput(
+        fmt::format("cluster '{}' is emulated: nothing is computed that could be verified; "
+                    "cluster: local verifies",
+                    cluster.name()));
+  }
+  const SimulationSection& section = experiment.simulation;
+  const bool as_modelled = section.options.contention == sim::Contention::fixed && section.options.overlap == 1 &&
+                           section.options.noise.shape == sim::Shape::none && section.straggler_fraction == 0;
+  if (arguments.command == "run" && !as_modelled) {
+    throw InvalidInput(
+        fmt::format("cluster '{}' is emulated: its links are those of simulation.contention: fixed, with "
+                    "overlap 1, no jitter and no stragglers",
+                    cluster.name()));
+  }
+}
+
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
@@ -141,7 +186,10 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     refuse_input_as_output(arguments, experiment);
     places = experiment.places;
     read.emplace(load_graph(experiment));
-    if (const auto named = named_cluster(experiment, *read)) check_size(*named, arguments, world);
+    const auto named = named_cluster(experiment, *read);
+    if (named) check_size(*named, arguments, world);
+    if (named) check_emulation(*named, experiment, arguments);
+    check_slowdown(experiment, named ? named->size() : ranks);
     return experiment.effective;
   });
   Experiment experiment = experiment_from_text(effective);
@@ -161,6 +209,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 Session planning_session(Experiment experiment, int ranks) {
   Graph graph = load_graph(experiment);
   auto named = named_cluster(experiment, graph);
+  check_slowdown(experiment, named ? named->size() : ranks);
   return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
 }
 
@@ -177,6 +226,7 @@ std::string why_not_trainable(const Graph& graph) {
 
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
   Experiment& experiment = session.experiment;
+  if (session.cluster.emulated()) return emulated_data(experiment);
   world.on_root_then_all([&] {
     if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
       throw InvalidInput(
@@ -186,11 +236,7 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
     return std::string();
   });
   auto source = open_source(experiment, session.graph);
-  if (experiment.epochs) {
-    const dataset::SampleOrder order(experiment.seed, source->samples(dataset::Split::train), experiment.data.batch,
-                                     experiment.data.tail);
-    experiment.train.iterations = *experiment.epochs * order.steps_per_epoch();
-  }
+  settle_iterations(experiment, *source);
   return source;
 }
 

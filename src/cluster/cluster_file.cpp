@@ -11,14 +11,19 @@ namespace millrace::cluster {
 std::optional<Cluster> read_cluster(const config::Field& field, const std::string& name) {
   config::Reader reader(field);
   const std::string own = reader.get("name", config::Text{}, name);
+  const bool emulated = reader.get("emulated", config::Boolean{}, false);
+  const auto marked = [&](std::optional<Cluster> cluster) {
+    if (cluster) cluster->set_emulated(emulated);
+    return cluster;
+  };
   const bool short_form = reader.has("flat") || reader.has("levels");
-  if (short_form) return read_short_form(reader, own);
+  if (short_form) return marked(read_short_form(reader, own));
   if (field.is_map() && !reader.has("nodes")) {
     reader.refuse("a cluster needs one of: nodes (with devices), flat, levels");
     reader.entries();  // nothing can be said of the other keys
     return std::nullopt;
   }
-  return read_long_form(reader, own);
+  return marked(read_long_form(reader, own));
 }
 
 std::optional<Cluster> load_cluster(const std::filesystem::path& file, config::Problems& problems) {

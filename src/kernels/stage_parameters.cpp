@@ -45,8 +45,9 @@ void move_into(T* sum, T* term, std::int64_t count) {
 
 }  // namespace
 
-StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision)
-    : graph_(stage.graph), precision_(precision), order_(order.begin(), order.end()) {
+StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
+                                 Storage storage)
+    : graph_(stage.graph), precision_(precision), storage_(storage), order_(order.begin(), order.end()) {
   index_of_.resize(graph_->tensors().size(), -1);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     index_of_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
@@ -74,6 +75,7 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
       }
     }
   }
+  if (storage_ == Storage::none) return;
   values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
   gradients_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
 }
@@ -87,6 +89,7 @@ const StageParameters::Place& StageParameters::place(TensorId tensor) const {
 }
 
 void StageParameters::initialize(std::uint64_t seed) {
+  if (storage_ == Storage::none) return;
   for (const TensorId id : order_) {
     const Tensor& tensor = graph_->tensor(id);
     const Random random(seed, tensor.name);
@@ -101,18 +104,20 @@ void StageParameters::initialize(std::uint64_t seed) {
 
 std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
 
-void* StageParameters::value(TensorId tensor) { return values_.get() + place(tensor).offset * real_bytes(precision_); }
+void* StageParameters::at(const std::unique_ptr<std::byte[]>& block, std::int64_t element) const {
+  return block == nullptr ? nullptr : block.get() + element * real_bytes(precision_);
+}
+
+void* StageParameters::value(TensorId tensor) { return at(values_, place(tensor).offset); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
   for (const auto& [op, offset] : place(tensor).uses) {
-    if (op == user) return gradients_.get() + offset * real_bytes(precision_);
+    if (op == user) return at(gradients_, offset);
   }
   throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
 }
 
-void* StageParameters::gradient(TensorId tensor) {
-  return gradients_.get() + place(tensor).offset * real_bytes(precision_);
-}
+void* StageParameters::gradient(TensorId tensor) { return at(gradients_, place(tensor).offset); }
 
 void* StageParameters::value_range(std::size_t first) { return value(order_.at(first)); }
 void* StageParameters::gradient_range(std::size_t first) { return gradient(order_.at(first)); }
@@ -123,9 +128,12 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
   return elements;
 }
 
-void StageParameters::zero_gradients() { std::memset(gradients_.get(), 0, static_cast<std::size_t>(gradient_bytes())); }
+void StageParameters::zero_gradients() {
+  if (storage_ == Storage::real) std::memset(gradients_.get(), 0, static_cast<std::size_t>(gradient_bytes()));
+}
 
 void StageParameters::combine_uses() {
+  if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (const Place& place : places_) {
     for (std::size_t use = 1; use < place.uses.size(); ++use) {

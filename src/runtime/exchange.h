@@ -9,6 +9,7 @@
 #include "comm/transport.h"
 #include "graph/graph.h"
 #include "kernels/precision.h"
+#include "kernels/storage.h"
 #include "program/program.h"
 
 namespace millrace::runtime {
@@ -19,8 +20,9 @@ namespace millrace::runtime {
 /// otherwise run ahead of the next by the whole test split.
 class Exchange {
  public:
+  /// \param storage  none: messages have sizes and no buffers.
   Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
-           comm::Transport& transport);
+           comm::Transport& transport, kernels::Storage storage = kernels::Storage::real);
 
   /// Start of an iteration: posts the first receives of every channel.
   void begin();
@@ -48,10 +50,12 @@ class Exchange {
     std::size_t posted = 0;  // receives posted in this iteration
     std::size_t oldest = 0;  // of the buffers, where sends wait for one
   };
+  Buffer& add_buffer(Channel& channel) const;
   void post(Channel& channel);
   Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 
   const Program& program_;
+  kernels::Storage storage_;
   comm::Transport& transport_;
   std::int64_t window_;
   std::vector<std::int64_t> row_bytes_;    // by transfer

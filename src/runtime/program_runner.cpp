@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "base/errors.h"
@@ -13,15 +14,16 @@
 namespace millrace::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-Seconds since(Clock::time_point start) { return Seconds(std::chrono::duration<double>(Clock::now() - start).count()); }
-
 template <class Real>
 void add(void* destination, const void* source, std::int64_t count) {
   auto* to = static_cast<Real*>(destination);
   const auto* from = static_cast<const Real*>(source);
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+// A slower rank: what a kernel took is waited for (factor - 1) times more, beside its peers.
+void prolong(Seconds took, double factor) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(took.value() * (factor - 1)));
 }
 
 bool computes(InstructionKind kind) {
@@ -68,7 +70,7 @@ std::vector<bool> adding_transfers(const Program& program, int rank) {
 }  // namespace
 
 ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                             comm::Transport& transport, Watchdog& watchdog, int id)
+                             comm::Transport& transport, Watchdog& watchdog, int id, Clock clock)
     : graph_(graph),
       program_(program),
       rank_(rank),
@@ -77,10 +79,11 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       stages_(std::move(stages)),
       bound_(stages_.size()),
       adds_(adding_transfers(program, rank)),
-      exchange_(graph, program, rank, precision_, transport),
+      exchange_(graph, program, rank, precision_, transport, runners_of(stages_).front()->parameters().storage()),
       reducer_(program, runners_of(stages_), rank, transport),
       sums_(graph, program, rank, transport),
-      id_(id) {
+      id_(id),
+      clock_(std::move(clock)) {
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     if (stages_[s].runner != nullptr) bound_[s] = stages_[s].runner->bind(program, rank);
   }
@@ -116,19 +119,20 @@ void ProgramRunner::evaluate(Feed& feed, const dataset::Batch& batch, double row
 
 void ProgramRunner::run(Feed& feed, const dataset::Batch& batch, StepSums& sums) {
   const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
-  const Clock::time_point start = Clock::now();
+  const Seconds start = clock_();
   exchange_.begin();
   for (std::size_t position = 0; position < instructions.size(); ++position) {
     const Instruction& instruction = instructions[position];
     watchdog_.operation(watch_code(id_, static_cast<std::int64_t>(position)));
-    const Seconds begin = since(start);
+    const Seconds begin = clock_() - start;
     execute(instruction, feed, batch, sums);
     if (static_cast<std::int64_t>(position) == last_backward_) {
       for (const LocalStage& stage : stages_) {
         if (stage.runner != nullptr) stage.runner->parameters().combine_uses();
       }
     }
-    const Seconds end = since(start);
+    if (settings_.slowdown > 1 && computes(instruction.kind)) prolong(clock_() - start - begin, settings_.slowdown);
+    const Seconds end = clock_() - start;
     if (computes(instruction.kind) && program_.training) times_.busy += end - begin;
     if (rows_ != nullptr) rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, end});
   }
@@ -191,6 +195,7 @@ bool ProgramRunner::computes_loss(std::int32_t stage) const {
 void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows, StepSums& sums) const {
   const auto& outputs = graph_.op(graph_.loss()).outputs;
   const void* loss = at.executable->output(at.slot, outputs[0]);
+  if (loss == nullptr) return;  // the tensors do not exist
   for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_loss(row_weight_ * real_at(loss, row, precision_));
   if (outputs.size() < 2) return;
   const void* correct = at.executable->output(at.slot, outputs[1]);
@@ -200,6 +205,7 @@ void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows
 // A sample's loss weighs 1 / (valid rows of the global batch); padding weighs 0 (METHODS 4).
 void ProgramRunner::seed_loss(const BoundMicroBatch& at, std::int64_t valid_rows) const {
   void* gradient = at.executable->output_gradient(at.slot, graph_.op(graph_.loss()).outputs[0]);
+  if (gradient == nullptr) return;
   for (std::int64_t row = 0; row < at.rows.size(); ++row) {
     const double weight = row < valid_rows ? row_weight_ : 0.0;
     if (precision_ == kernels::Precision::fp64) {
@@ -219,6 +225,7 @@ void ProgramRunner::receive(const Instruction& instruction) {
   const std::int64_t offset = (t.rows.begin - at.rows.begin) * (bytes / t.rows.size());
   void* buffer = t.direction == Direction::activation ? at.executable->input(at.slot, t.tensor)
                                                       : at.executable->output_gradient(at.slot, t.tensor);
+  if (buffer == nullptr) return exchange_.release(instruction.transfer);
   auto* destination = static_cast<std::byte*>(buffer) + offset;
   if (!adds_[id]) {
     std::memcpy(destination, data, static_cast<std::size_t>(bytes));
@@ -236,8 +243,9 @@ void ProgramRunner::send(const Instruction& instruction) {
   const std::int64_t row_bytes = exchange_.transfer_bytes(instruction.transfer) / t.rows.size();
   const void* data = t.direction == Direction::activation ? at.executable->output(at.slot, t.tensor)
                                                           : at.executable->input_gradient(at.slot, t.tensor);
-  exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes,
-                 watchdog_);
+  const auto* rows = static_cast<const std::byte*>(data);
+  if (rows != nullptr) rows += (t.rows.begin - at.rows.begin) * row_bytes;
+  exchange_.send(instruction.transfer, rows, watchdog_);
 }
 
 void ProgramRunner::reduce_norm() {
@@ -265,6 +273,7 @@ void ProgramRunner::update(const Instruction& instruction) {
     scalars.gradient_scale = settings_.clip_norm / result_.gradient_norm;
   }
   stages_[static_cast<std::size_t>(stored.runner->stage())].optimizer->update(stored.first, stored.count, scalars);
+  stored.runner->updated(stored.first, stored.count);
 }
 
 const BoundMicroBatch& ProgramRunner::place(std::int32_t stage, std::int32_t micro_batch) const {

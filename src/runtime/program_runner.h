@@ -7,6 +7,7 @@
 #include "comm/transport.h"
 #include "program/program.h"
 #include "program/timeline.h"
+#include "runtime/clock.h"
 #include "runtime/exchange.h"
 #include "runtime/feed.h"
 #include "runtime/gradient_reducer.h"
@@ -28,6 +29,7 @@ struct StepSettings {
   std::int64_t step = 0;  ///< from 0
   double learning_rate = 0;
   double clip_norm = 0;  ///< 0: off
+  double slowdown = 1;   ///< kernels take so many times longer
 };
 
 /// What all ranks know after an iteration. Losses are means over the valid samples.
@@ -48,8 +50,9 @@ class ProgramRunner {
  public:
   /// \param stages  by flat stage index.
   /// \param id      tells the programs of a run apart in the watchdog's codes.
+  /// \param clock   what times are measured by.
   ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                comm::Transport& transport, Watchdog& watchdog, int id);
+                comm::Transport& transport, Watchdog& watchdog, int id, Clock clock = steady_clock());
 
   /// One training iteration on `batch`. `updates` counts the updates so far and rises when this one is not skipped.
   StepResult train(Feed& feed, const dataset::Batch& batch, const StepSettings& settings, std::int64_t& updates);
@@ -99,6 +102,7 @@ class ProgramRunner {
   StepSums sums_;
   std::int64_t last_backward_ = -1;  // position after which gradients are complete on this rank
   int id_;
+  Clock clock_;
 
   StepSettings settings_;
   StepResult result_;

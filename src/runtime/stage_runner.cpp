@@ -20,11 +20,11 @@ bool ends_micro_batch(const Program& program, InstructionKind kind) {
 }  // namespace
 
 StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-                         std::uint64_t seed)
+                         std::uint64_t seed, kernels::Storage storage)
     : stage_(stage),
       seed_(seed),
       graph_(make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops)),
-      parameters_(graph_, storage_order(program, stage), precision) {
+      parameters_(graph_, storage_order(program, stage), precision, storage) {
   parameters_.initialize(seed);
 }
 
@@ -67,6 +67,7 @@ void StageRunner::require(const Program& program, int rank) {
 }
 
 void StageRunner::compile(kernels::Device& device) {
+  device_ = &device;
   for (auto& [key, need] : needs_) {
     kernels::CompileOptions options;
     options.rows = key.rows;
@@ -90,6 +91,11 @@ std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank)
     bound.push_back(place);
   }
   return bound;
+}
+
+void StageRunner::updated(std::size_t first, std::size_t count) {
+  const std::int64_t bytes = kernels::real_bytes(parameters_.precision());
+  device_->updated(Bytes(parameters_.range_elements(first, count) * bytes));
 }
 
 std::int64_t StageRunner::activation_bytes() const {

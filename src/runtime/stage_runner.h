@@ -22,7 +22,7 @@ struct BoundMicroBatch {
 class StageRunner {
  public:
   StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-              std::uint64_t seed);
+              std::uint64_t seed, kernels::Storage storage = kernels::Storage::real);
 
   /// Notes which row counts `program` needs on `rank`, and how many micro-batches of each are alive at once.
   void require(const Program& program, int rank);
@@ -30,6 +30,9 @@ class StageRunner {
   void compile(kernels::Device& device);
   /// Executable and slot of every micro-batch of `program`; a slot is reused once its backward is done.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
+
+  /// `count` tensors from position `first` of the storage order on were updated.
+  void updated(std::size_t first, std::size_t count);
 
   std::int32_t stage() const { return stage_; }
   const kernels::StageParameters& parameters() const { return parameters_; }
@@ -57,6 +60,7 @@ class StageRunner {
   StageGraph graph_;
   kernels::StageParameters parameters_;
   std::map<Key, Need> needs_;
+  kernels::Device* device_ = nullptr;  // that it was compiled by
 };
 
 }  // namespace millrace::runtime

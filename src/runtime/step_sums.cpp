@@ -41,6 +41,7 @@ void StepSums::clear() { std::fill(values_.begin(), values_.end(), 0.0); }
 void StepSums::add_squares(std::int32_t bucket, const BucketPlace& place) {
   if (program_.buckets[static_cast<std::size_t>(bucket)].owners.front() != rank_) return;
   kernels::StageParameters& parameters = place.runner->parameters();
+  if (parameters.storage() == kernels::Storage::none) return;
   for (std::size_t position = place.first; position < place.first + place.count; ++position) {
     const TensorId tensor = parameters.order()[position];
     const std::int32_t entry = entry_[static_cast<std::size_t>(tensor)];

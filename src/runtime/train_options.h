@@ -43,6 +43,7 @@ struct TrainOptions {
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
   std::int64_t evaluate_every = 0;  ///< 0: at the end only
+  double slowdown = 1;              ///< this rank's kernels take so many times longer; for experiments
   int maximum_skips = 5;            ///< iterations in a row without a finite gradient before the run fails
   Seconds stall_limit = 120_s;      ///< longest wait for a peer before the watchdog ends the job
 };

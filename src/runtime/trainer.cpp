@@ -2,8 +2,8 @@
 #include "runtime/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -17,10 +17,10 @@
 namespace millrace::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kFirstEvaluationId = 1000;                         // training programs have watch ids below
 constexpr std::int64_t kEvaluationSums = std::int64_t{1} << 48;  // watch code of the sums after an evaluation
+
+constexpr double kNotComputed = std::numeric_limits<double>::quiet_NaN();
 
 Seconds median(std::vector<double> seconds) {
   if (seconds.empty()) return Seconds(0);
@@ -51,20 +51,21 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
       around_(std::move(surroundings)),
       watchdog_(options.stall_limit,
                 [this](std::int64_t code, Seconds waited) { around_.stalled(describe_wait(code, waited)); }),
-      device_(kernels::make_device(options.kernels, options.precision)) {
+      own_device_(around_.device == nullptr ? kernels::make_device(options.kernels, options.precision) : nullptr),
+      device_(around_.device == nullptr ? *own_device_ : *around_.device) {
   const int rank = around_.transport.rank();
   const Program& first = programs.train.front();
   stages_.resize(first.stages.size());
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
     const auto& ranks = first.stages[s].ranks;
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    stage_runners_.push_back(
-        std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision, options.seed));
+    stage_runners_.push_back(std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s),
+                                                           options.precision, options.seed, device_.storage()));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
       for (const Program& program : *list) runner.require(program, rank);
     }
-    runner.compile(*device_);
+    runner.compile(device_);
     optimizers_.push_back(std::make_unique<Optimizer>(graph, runner.parameters(), options.optimizer));
     stages_[s] = {&runner, optimizers_.back().get()};
   }
@@ -85,7 +86,7 @@ std::vector<std::unique_ptr<ProgramRunner>> Trainer::make_runners(const std::vec
   for (const Program& program : programs) {
     const int id = first_id + static_cast<int>(runners.size());
     runners.push_back(std::make_unique<ProgramRunner>(graph_, program, around_.transport.rank(), stages_,
-                                                      around_.transport, watchdog_, id));
+                                                      around_.transport, watchdog_, id, around_.clock));
   }
   return runners;
 }
@@ -137,7 +138,7 @@ Outcome Trainer::run(RunObserver& observer) {
 }
 
 IterationRow Trainer::train_step(std::int64_t step) {
-  const Clock::time_point start = Clock::now();
+  const Seconds start = around_.clock();
   const dataset::Batch& batch = train_feed_->next();
   ProgramRunner& runner = runner_for(train_, batch.ids.size());
   StepSettings settings;
@@ -145,6 +146,7 @@ IterationRow Trainer::train_step(std::int64_t step) {
   settings.learning_rate =
       learning_rate(options_.learning_rate, options_.optimizer.learning_rate, step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
+  settings.slowdown = options_.slowdown;
   const Seconds busy_before = runner.times().busy;
   const StepResult result = runner.train(*train_feed_, batch, settings, updates_);
 
@@ -153,10 +155,11 @@ IterationRow Trainer::train_step(std::int64_t step) {
   row.iteration = step + 1;
   row.epoch = batch.epoch + 1;
   row.samples = samples_;
-  row.loss = result.loss;
-  row.gradient_norm = result.gradient_norm;
+  const bool computed = device_.storage() == kernels::Storage::real;
+  row.loss = computed ? result.loss : kNotComputed;
+  row.gradient_norm = computed ? result.gradient_norm : kNotComputed;
   row.learning_rate = settings.learning_rate;
-  row.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  row.time = around_.clock() - start;
   row.exposed_communication = row.time - (runner.times().busy - busy_before);
   row.skipped = result.skipped;
   elapsed_ += row.time;

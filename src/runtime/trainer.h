@@ -12,6 +12,7 @@
 #include "dataset/source.h"
 #include "kernels/device.h"
 #include "program/program.h"
+#include "runtime/clock.h"
 #include "runtime/feed.h"
 #include "runtime/optimizer.h"
 #include "runtime/outcome.h"
@@ -36,6 +37,9 @@ struct Surroundings {
   const dataset::SampleOrder& order;
   /// Ends the job with a message: called by the watchdog, on its own thread, when a wait exceeds the stall limit.
   std::function<void(const std::string&)> stalled;
+  /// In place of the one that `kernels` names; null: that one.
+  kernels::Device* device = nullptr;
+  Clock clock = steady_clock();
 };
 
 class Trainer {
@@ -66,7 +70,8 @@ class Trainer {
   TrainOptions options_;
   Surroundings around_;
   Watchdog watchdog_;
-  std::unique_ptr<kernels::Device> device_;
+  std::unique_ptr<kernels::Device> own_device_;
+  kernels::Device& device_;
   std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<LocalStage> stages_;  // by flat stage index
