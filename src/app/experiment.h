@@ -16,6 +16,7 @@
 #include "dataset/order.h"
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
+#include "program/lowering.h"
 #include "runtime/train_options.h"
 #include "sim/goodput.h"
 #include "sim/run.h"
@@ -56,6 +57,7 @@ struct PlanSection {
   std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
   bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
   Bytes bucket_size = 25_MiB;
+  Hiding hiding = Hiding::drain;                          ///< of gradient reductions (METHODS 5)
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
@@ -83,8 +85,8 @@ struct Experiment {
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
   /// By rank: factor on its computation, in simulations and runs; plans are made without it.
   std::map<int, double> slowdown;
-  std::string output;                  ///< results file, `{name}` replaced, relative to the working directory
-  std::string effective;               ///< YAML with every default filled in
+  std::string output;     ///< results file, `{name}` replaced, relative to the working directory
+  std::string effective;  ///< YAML with every default filled in
   /// Where the keys of `data` and `plan` were written, "plan.stages" → "e.yaml:5:11", for errors that planning finds.
   /// Kept by what read the file, not in `effective`.
   std::map<std::string, std::string> places;

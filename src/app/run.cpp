@@ -34,6 +34,19 @@ void compare_memory(const Session& session, const runtime::Trainer& trainer, con
   }
 }
 
+// How many times longer the kernels of `rank` take. A real one can only be made to wait.
+double slowdown_of(const Session& session, int rank) {
+  const auto& slowdown = session.experiment.slowdown;
+  for (const auto& [slow, factor] : slowdown) {
+    if (factor >= 1 || session.cluster.emulated()) continue;
+    throw comm::SharedError(ExitCode::usage,
+                            fmt::format("{}: found {}, allowed: 1 or more, since a real rank cannot be made faster",
+                                        cited(session.experiment, fmt::format("slowdown.{}", slow)), factor));
+  }
+  const auto found = slowdown.find(rank);
+  return found == slowdown.end() ? 1.0 : found->second;
+}
+
 }  // namespace
 
 ExitCode run(const Arguments& arguments, comm::World& world) {
@@ -43,6 +56,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   });
   // 1. what to do
   Session session = open_session(arguments, world, world.size());
+  session.experiment.train.slowdown = slowdown_of(session, world.rank());
   const auto source = open_data(session, world);
   // 2. who does what
   const Chosen chosen = choose_plan(session, arguments, world);
@@ -59,8 +73,6 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     runtime::use_threads(session.threads);
     const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
                                      session.experiment.data.batch, session.experiment.data.tail);
-    const auto slowdown = session.experiment.slowdown.find(world.rank());
-    if (slowdown != session.experiment.slowdown.end()) session.experiment.train.slowdown = slowdown->second;
     std::optional<Emulation> emulation;
     if (session.cluster.emulated()) emulation.emplace(session, programs.train.front(), transport);
     comm::Transport& network = emulation ? emulation->transport() : static_cast<comm::Transport&>(transport);

@@ -71,7 +71,6 @@ class Cluster {
   const std::string& name() const { return name_; }
   Kind kind() const { return kind_; }
   bool emulated() const { return emulated_; }  ///< modelled times, real messages (INTERFACES 4)
-  void set_emulated(bool emulated) { emulated_ = emulated; }
 
   int size() const { return static_cast<int>(devices_.size()); }
   const std::vector<Device>& devices() const { return devices_; }
