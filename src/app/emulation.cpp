@@ -119,14 +119,13 @@ comm::LinkModel Emulation::links() const {
 void Emulation::stand_in(runtime::Surroundings& around) {
   around.device = device_.get();
   around.clock = [this] { return clock_.elapsed(); };
+  around.iteration_ended = [this] { ends_.push_back({clock_.now().value(), clock_.elapsed().value()}); };
 }
 
 void Emulation::start(const comm::World& world) {
   world.barrier();
   clock_.start();
 }
-
-void Emulation::iteration_ended() { ends_.push_back({clock_.now().value(), clock_.elapsed().value()}); }
 
 EmulationFacts Emulation::facts(const comm::World& world) const {
   const Lateness lateness = clock_.lateness();

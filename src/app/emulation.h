@@ -37,8 +37,6 @@ class Emulation {
   void stand_in(runtime::Surroundings& around);
   /// Model time begins, on all ranks together. Collective.
   void start(const comm::World& world);
-  /// Called when this rank has ended an iteration.
-  void iteration_ended();
   /// Collective; rank 0 learns the facts of all.
   EmulationFacts facts(const comm::World& world) const;
 

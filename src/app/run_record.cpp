@@ -122,7 +122,6 @@ void RunRecord::start(Emulation& emulation) {
 }
 
 void RunRecord::iteration(const IterationRow& row) {
-  if (emulation_ != nullptr) emulation_->iteration_ended();
   if (file_) file_->add(row, row.samples - samples_);
   samples_ = row.samples;
   progress_.show(row);

@@ -164,6 +164,7 @@ IterationRow Trainer::train_step(std::int64_t step) {
   row.exposed_communication = row.time - (runner.times().busy - busy_before);
   row.skipped = result.skipped;
   elapsed_ += row.time;
+  if (around_.iteration_ended) around_.iteration_ended();
   return row;
 }
 

@@ -40,6 +40,8 @@ struct Surroundings {
   /// In place of the one that `kernels` names; null: that one.
   kernels::Device* device = nullptr;
   Clock clock = steady_clock();
+  /// Called when this rank has ended an iteration; empty: not.
+  std::function<void()> iteration_ended{};
 };
 
 class Trainer {
