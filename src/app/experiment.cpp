@@ -92,7 +92,8 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.cluster = read_cluster(reader.field("cluster"));
     reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
     experiment.plan = read_plan(reader.field("plan"));
-    experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed);
+    experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed,
+                                            experiment.cluster.described && experiment.cluster.described->emulated());
     read_train(reader.field("train"), experiment);
     experiment.simulation.options.reduction = experiment.plan.reduction;
     experiment.slowdown = read_slowdown(reader.field("slowdown"));

@@ -16,6 +16,7 @@
 #include "dataset/order.h"
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
+#include "program/lowering.h"
 #include "runtime/train_options.h"
 #include "sim/goodput.h"
 #include "sim/run.h"
@@ -56,6 +57,7 @@ struct PlanSection {
   std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
   bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
   Bytes bucket_size = 25_MiB;
+  Hiding hiding = Hiding::drain;  ///< of gradient reductions (METHODS 5)
   sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given

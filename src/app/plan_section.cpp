@@ -51,6 +51,14 @@ sim::Reduction read_reduction(config::Reader& reader) {
   return word == kReductions.back() ? sim::Reduction::parameter_server : sim::Reduction::all_reduce;
 }
 
+const std::vector<std::string> kHidings{"drain", "backward", "update"};  // in the order of Hiding
+
+Hiding read_hiding(config::Reader& reader) {
+  const std::string word = reader.get("hiding", config::OneOf{kHidings}, kHidings.front());
+  const auto found = std::find(kHidings.begin(), kHidings.end(), word);
+  return found == kHidings.end() ? Hiding::drain : static_cast<Hiding>(found - kHidings.begin());
+}
+
 plan::Recompute read_recompute(config::Reader& reader) {
   const auto& words = recompute_words();
   const std::string word = reader.get("recompute", config::OneOf{words}, words.front());
@@ -205,6 +213,7 @@ PlanSection read_plan(const config::Field& field) {
   read_warmup(reader, plan);
   plan.bucket_size = reader.get("bucket_size", config::Size{}, plan.bucket_size);
   plan.reduction = read_reduction(reader);
+  plan.hiding = read_hiding(reader);
   read_stages(reader, plan);
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
@@ -223,6 +232,7 @@ Node write_plan(const PlanSection& plan) {
   node.add("objective", Node::quote(plan.objective));
   node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
   node.add("reduction", Node::quote(kReductions[static_cast<std::size_t>(plan.reduction)]));
+  node.add("hiding", Node::quote(kHidings[static_cast<std::size_t>(plan.hiding)]));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
   return node;
 }

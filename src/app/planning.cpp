@@ -33,8 +33,15 @@ std::int64_t optimizer_bytes(const runtime::TrainOptions& train) {
   return train.optimizer.momentum > 0 ? real : 0;
 }
 
-LoweringOptions lowering_options(std::int64_t tag_limit) {
+LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_limit) {
   LoweringOptions options;
+  options.hiding = experiment.plan.hiding;
+  if (options.hiding == Hiding::update && experiment.train.clip_norm > 0) {
+    throw InvalidInput(
+        fmt::format("{}: updates that wait for their own reduction only leave no norm for "
+                    "train.clip_norm {}; allowed with it: drain, backward",
+                    cited(experiment, "plan.hiding"), experiment.train.clip_norm));
+  }
   options.tag_limit =
       static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
   return options;
@@ -143,6 +150,7 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, b
   settings.options.noise = {};  // draws would rank plans by luck
   settings.options.iterations = 1;
   settings.deeper_warmup = search_warmup;
+  settings.hiding = experiment.plan.hiding;
   planner::rank_by_simulation(problem, ranking.plans, settings);
 }
 
@@ -269,8 +277,9 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
   return chosen;
 }
 
-Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
-  const LoweringOptions options = lowering_options(tag_limit);
+Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
+  const Graph& graph = session.graph;
+  const LoweringOptions options = lowering_options(session.experiment, tag_limit);
   const StageDag dag = make_stage_dag(graph, plan);
   Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
   require_verified(graph, program, options.tag_limit);
@@ -280,13 +289,13 @@ Program training_program(const Graph& graph, const Plan& plan, std::int64_t batc
 runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
                                 std::int64_t test_samples, std::int64_t tag_limit) {
   const DataSection& data = session.experiment.data;
-  const LoweringOptions options = lowering_options(tag_limit);
+  const LoweringOptions options = lowering_options(session.experiment, tag_limit);
   runtime::Programs programs;
   // Under tail `uneven` a data set smaller than a batch has short batches only.
   const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;
-  if (whole) programs.train.push_back(training_program(session.graph, plan, data.batch, tag_limit));
+  if (whole) programs.train.push_back(training_program(session, plan, data.batch, tag_limit));
   if (data.tail == dataset::Tail::uneven && train_samples % data.batch != 0) {
-    programs.train.push_back(training_program(session.graph, plan, train_samples % data.batch, tag_limit));
+    programs.train.push_back(training_program(session, plan, train_samples % data.batch, tag_limit));
   }
   for (const Program& program : programs.train) {
     runtime::require_supported(program, session.experiment.train.clip_norm);

@@ -1,6 +1,7 @@
 // Progress on standard error, so that standard output holds results only.
 #include "app/progress.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -23,10 +24,11 @@ void Progress::show(const IterationRow& row) {
   shown_ = now;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double per_iteration = elapsed / static_cast<double>(row.iteration - begun_);
-  const std::string line = fmt::format(
-      "iteration {}/{}  epoch {}  loss {:.4f}  {:.0f} samples/s  {}  {} left", row.iteration, iterations_, row.epoch,
-      row.loss, static_cast<double>(batch_) / per_iteration, format(Bytes(runtime::peak_resident_bytes())),
-      format(Seconds(per_iteration * static_cast<double>(iterations_ - row.iteration))));
+  const std::string loss = std::isnan(row.loss) ? "" : fmt::format("loss {:.4f}  ", row.loss);
+  const std::string line =
+      fmt::format("iteration {}/{}  epoch {}  {}{:.0f} samples/s  {}  {} left", row.iteration, iterations_, row.epoch,
+                  loss, static_cast<double>(batch_) / per_iteration, format(Bytes(runtime::peak_resident_bytes())),
+                  format(Seconds(per_iteration * static_cast<double>(iterations_ - row.iteration))));
   if (terminal_) {
     fmt::print(stderr, "\r\x1b[K{}", line);
     open_line_ = true;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/commands.h"
+#include "app/emulation.h"
 #include "app/planning.h"
 #include "app/run_record.h"
 #include "app/run_resume.h"
@@ -42,6 +43,19 @@ void require_memory(const Session& session, const RankReport& forecast, const co
   });
 }
 
+// How many times longer the kernels of `rank` take. A real one can only be made to wait.
+double slowdown_of(const Session& session, int rank) {
+  const auto& slowdown = session.experiment.slowdown;
+  for (const auto& [slow, factor] : slowdown) {
+    if (factor >= 1 || session.cluster.emulated()) continue;
+    throw comm::SharedError(ExitCode::usage,
+                            fmt::format("{}: found {}, allowed: 1 or more, since a real rank cannot be made faster",
+                                        cited(session.experiment, fmt::format("slowdown.{}", slow)), factor));
+  }
+  const auto found = slowdown.find(rank);
+  return found == slowdown.end() ? 1.0 : found->second;
+}
+
 }  // namespace
 
 ExitCode run(const Arguments& arguments, comm::World& world) {
@@ -52,6 +66,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   // 1. what to do
   Session session = open_session(arguments, world, world.size());
   if (session.experiment.train.any_grid) session.threads = 1;
+  session.experiment.train.slowdown = slowdown_of(session, world.rank());
   const auto source = open_data(session, world);
   const auto checkpoint = find_checkpoint(session, *source, arguments, world);
   // 2. who does what
@@ -71,14 +86,21 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     runtime::use_threads(session.threads);
     const dataset::SampleOrder order(session.experiment.seed, source->samples(dataset::Split::train),
                                      session.experiment.data.batch, session.experiment.data.tail);
-    runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen.plan), transport);
+    std::optional<Emulation> emulation;
+    if (session.cluster.emulated()) emulation.emplace(session, programs.train.front(), transport);
+    comm::Transport& network = emulation ? emulation->transport() : static_cast<comm::Transport&>(transport);
+    runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen.plan), network);
     runtime::SignalWatch signals;
-    const RankReport forecast = runtime::forecast(session.graph, programs, session.experiment.train, transport);
+    runtime::Surroundings around{network, *source, order, stall_handler(world), &checkpoints, &signals};
+    if (emulation) emulation->stand_in(around);
+    if (emulation) around.checkpoints = nullptr;  // there is nothing to keep
+    const RankReport forecast =
+        runtime::forecast(session.graph, programs, session.experiment.train, network, around.device);
     require_memory(session, forecast, world);
     record.expect(forecast);
-    runtime::Trainer trainer(session.graph, programs, session.experiment.train,
-                             {transport, *source, order, stall_handler(world), &checkpoints, &signals});
+    runtime::Trainer trainer(session.graph, programs, session.experiment.train, around);
     if (checkpoint) trainer.resume(*checkpoint);
+    if (emulation) record.start(*emulation);
     const runtime::Outcome outcome = trainer.run(record);
     // 6. what came of it
     record.close(outcome);

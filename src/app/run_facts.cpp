@@ -63,6 +63,33 @@ std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, co
                                                static_cast<double>(measured.peak_memory_bytes))}};
 }
 
+std::vector<record::Fact> emulated_summary_facts(const RunFigures& figures, const EmulationFacts& emulation) {
+  return {{"kind", std::string("emulated")},
+          {"iteration_time_s", figures.iteration_time_s},
+          {"throughput_samples_per_s", figures.throughput_samples_per_s},
+          {"peak_memory_bytes", figures.peak_memory_bytes},
+          {"mean_memory_bytes", figures.mean_memory_bytes},
+          {"peak_rss_bytes", figures.peak_rss_bytes},
+          {"memory_efficiency", figures.memory_efficiency},
+          {"bubble_fraction", figures.bubble_fraction},
+          {"time_dilation", emulation.time_dilation},
+          {"model_iteration_time_s", emulation.model_iteration_time_s},
+          {"mean_lateness_s", emulation.mean_lateness_s},
+          {"largest_lateness_s", emulation.largest_lateness_s},
+          {"disturbed", std::int64_t{emulation.disturbed}}};
+}
+
+std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& predicted, const RunFigures& emulated) {
+  return {{"kind", std::string("emulated")},
+          {"iteration_time_s", predicted.iteration_time_s},
+          {"emulated_iteration_time_s", emulated.iteration_time_s},
+          {"emulation_error", relative_error(predicted.iteration_time_s, emulated.iteration_time_s)},
+          {"peak_memory_bytes", predicted.peak_memory_bytes},
+          {"emulated_peak_memory_bytes", emulated.peak_memory_bytes}};
+}
+
+std::string run_kind(const Session& session) { return session.cluster.emulated() ? "emulated" : "measured"; }
+
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::vector<record::Fact> facts{{"millrace_version", version()},
@@ -74,7 +101,7 @@ std::vector<record::Fact> root_facts(const Session& session, const comm::World& 
                                   {"seed", static_cast<std::int64_t>(session.experiment.seed)},
                                   {"ranks", std::int64_t{world.size()}},
                                   {"devices", std::int64_t{session.cluster.size()}},
-                                  {"kind", std::string("measured")}};
+                                  {"kind", run_kind(session)}};
   for (const auto& [name, value] : library_versions()) {
     facts.push_back({name == "MPI" ? "mpi_library" : fmt::format("{}_version", name), value});
   }

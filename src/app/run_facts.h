@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/emulation.h"
 #include "app/planning.h"
 #include "app/session.h"
 #include "record/results_file.h"
@@ -27,6 +28,13 @@ RunFigures measured_figures(const Session& session, const runtime::Outcome& outc
 
 std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome);
 std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, const RunFigures& measured);
+
+/// The same of an emulated run: nothing is called measured, and there are no losses.
+std::vector<record::Fact> emulated_summary_facts(const RunFigures& figures, const EmulationFacts& emulation);
+std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& predicted, const RunFigures& emulated);
+
+/// "measured" or "emulated": what the figures of the session's runs are.
+std::string run_kind(const Session& session);
 
 /// Attributes of `/`.
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command);

@@ -68,6 +68,24 @@ nlohmann::json figures_json(const RunFigures& f) {
           {"bubble_fraction", f.bubble_fraction}};
 }
 
+nlohmann::json emulation_json(const EmulationFacts& f) {
+  return {{"time_dilation", f.time_dilation},
+          {"model_iteration_time_s", f.model_iteration_time_s},
+          {"mean_lateness_s", f.mean_lateness_s},
+          {"largest_lateness_s", f.largest_lateness_s},
+          {"disturbed", f.disturbed}};
+}
+
+std::string emulation_text(const EmulationFacts& f) {
+  return fmt::format(
+      "emulated: nothing was computed, every kernel and message took its modelled time\n"
+      "{} of real time for each second of the model; iteration in model time {}; deadlines were met {} late on "
+      "average, {} at most{}\n",
+      format(Seconds(f.time_dilation)), format(Seconds(f.model_iteration_time_s)), format(Seconds(f.mean_lateness_s)),
+      format(Seconds(f.largest_lateness_s)),
+      f.disturbed ? "\ndisturbed: this machine was too busy to keep the time of the model" : "");
+}
+
 }  // namespace
 
 std::function<void(const std::string&)> stall_handler(const comm::World& world) {
@@ -118,6 +136,11 @@ void RunRecord::expect(const RankReport& forecast) {
       predicted_.throughput_samples_per_s / (static_cast<double>(predicted_.peak_memory_bytes) / kGiB);
 }
 
+void RunRecord::start(Emulation& emulation) {
+  emulation_ = &emulation;
+  emulation.start(world_);
+}
+
 void RunRecord::iteration(const IterationRow& row) {
   if (file_) file_->add(row, row.samples - samples_);
   samples_ = row.samples;
@@ -137,6 +160,7 @@ void RunRecord::close(const runtime::Outcome& outcome) {
   const std::vector<std::string> texts = world_.gather(to_text(rank_row(session_, programs_, world_, outcome.rank)));
   const std::vector<std::string> timelines =
       arguments_.trace ? world_.gather(to_text(outcome.last_iteration.rows)) : std::vector<std::string>();
+  if (emulation_ != nullptr) emulated_ = emulation_->facts(world_);
   if (!world_.root()) return;
   std::vector<record::RankRow> ranks;
   for (const std::string& text : texts) {
@@ -158,8 +182,10 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
   const RunFigures figures = measured_figures(session_, outcome, ranks);
   file_->add(ranks);
   if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, predicted_s_);
-  file_->add_group("prediction", prediction_facts(predicted_, figures));
-  file_->add_group("summary", summary_facts(figures, outcome));
+  file_->add_group("prediction",
+                   emulated_ ? emulated_prediction_facts(predicted_, figures) : prediction_facts(predicted_, figures));
+  file_->add_group("summary",
+                   emulated_ ? emulated_summary_facts(figures, *emulated_) : summary_facts(figures, outcome));
   file_->close(outcome.signal != 0 ? "interrupted" : "complete");
 }
 
@@ -167,17 +193,24 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   const RunFigures measured = measured_figures(session_, outcome, ranks);
   const plan::PlanReport& predicted = predicted_;
   if (arguments_.format == Format::json) {
-    print(nlohmann::json{
+    nlohmann::json document{
         {"problem", problem_json(session_.graph, session_.cluster.size(), session_.experiment.data.batch)},
+        {"kind", run_kind(session_)},
         {"plans", {plan_json(predicted, session_.graph)}},
         {"measured", figures_json(measured)},
-        {"prediction_error",
-         {{"iteration_time", predicted.iteration_time_s / measured.iteration_time_s - 1},
-          {"peak_memory",
-           static_cast<double>(predicted.peak_memory_bytes) / static_cast<double>(measured.peak_memory_bytes) - 1}}},
-        {"final_loss", outcome.final_loss},
-        {"test", {{"loss", outcome.evaluation.loss}, {"accuracy", outcome.evaluation.accuracy}}},
-        {"results", session_.experiment.output}});
+        {"results", session_.experiment.output}};
+    // How far an emulation is from its own model says nothing of the model on hardware: it has a name of its own.
+    document[emulated_ ? "emulation_error" : "prediction_error"] = {
+        {"iteration_time", predicted.iteration_time_s / measured.iteration_time_s - 1},
+        {"peak_memory",
+         static_cast<double>(predicted.peak_memory_bytes) / static_cast<double>(measured.peak_memory_bytes) - 1}};
+    if (emulated_) {
+      document["emulation"] = emulation_json(*emulated_);
+    } else {
+      document["final_loss"] = outcome.final_loss;
+      document["test"] = {{"loss", outcome.evaluation.loss}, {"accuracy", outcome.evaluation.accuracy}};
+    }
+    print(document);
     return;
   }
   print(fmt::format("{}: {} on {}, {}, {}, {} by {}\n\n", session_.experiment.name, session_.experiment.model.name,
@@ -186,7 +219,7 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   if (arguments_.explain) print_explanation(session_, predicted);
   const auto time = [](double s) { return format(Seconds(s)); };
   const auto size = [](std::int64_t b) { return format(Bytes(b)); };
-  print(table_text({{"", "measured", "predicted"},
+  print(table_text({{"", run_kind(session_), "predicted"},
                     {{"iteration time", time(measured.iteration_time_s), time(predicted.iteration_time_s)},
                      {"throughput", fmt::format("{:.0f} samples/s", measured.throughput_samples_per_s),
                       fmt::format("{:.0f} samples/s", predicted.throughput_samples_per_s)},
@@ -202,13 +235,15 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
                           size(row.report.peak_rss_bytes)});
   }
   print("\n" + table_text(table));
-  if (outcome.signal != 0) {
+  if (outcome.signal != 0 && !emulated_) {
     print(fmt::format("\nstopped by a signal after iteration {} of {}; the checkpoint is in {}, --resume goes on\n",
                       outcome.iterations, session_.experiment.train.iterations,
                       checkpoint_root(session_.experiment).string()));
   }
-  print(fmt::format("\nfinal loss {:.4f}, test accuracy {:.2f} %\nresults: {}\n", outcome.final_loss,
-                    outcome.evaluation.accuracy * 100, session_.experiment.output));
+  print("\n" + (emulated_ ? emulation_text(*emulated_)
+                          : fmt::format("final loss {:.4f}, test accuracy {:.2f} %\n", outcome.final_loss,
+                                        outcome.evaluation.accuracy * 100)));
+  print(fmt::format("results: {}\n", session_.experiment.output));
 }
 
 void RunRecord::fail() {

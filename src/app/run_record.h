@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/arguments.h"
+#include "app/emulation.h"
 #include "app/planning.h"
 #include "app/progress.h"
 #include "app/session.h"
@@ -32,6 +33,9 @@ class RunRecord final : public runtime::RunObserver {
   void evaluation(const EvaluationRow& row) override;
   void before_checkpoint() override;
 
+  /// The run is emulated: its time begins. Collective.
+  void start(Emulation& emulation);
+
   /// Collects what the ranks used, writes the last tables and prints the summary. Collective.
   void close(const runtime::Outcome& outcome);
   /// Marks the file as failed where it still can be written; what was written before stays.
@@ -51,7 +55,9 @@ class RunRecord final : public runtime::RunObserver {
   plan::PlanReport predicted_;                 ///< rank 0; its times are the simulator's
   std::vector<double> predicted_s_;            ///< rank 0: seconds of each instruction, rank after rank
   std::vector<std::int64_t> predicted_bytes_;  ///< rank 0: of each rank
-  std::int64_t samples_;
+  std::int64_t samples_ = 0;
+  Emulation* emulation_ = nullptr;
+  std::optional<EmulationFacts> emulated_;  ///< of the whole run
 };
 
 /// Says which operation is late and ends the job with the code of a failed run.

@@ -35,8 +35,9 @@ config::Node write_cluster(const ClusterSection& section);
 PlanSection read_plan(const config::Field& field);
 config::Node write_plan(const PlanSection& plan);
 
-/// \param seed  of the experiment, for draws.
-SimulationSection read_simulation(const config::Field& field, std::uint64_t seed);
+/// \param seed      of the experiment, for draws.
+/// \param emulated  whether the cluster is: its links are those of `contention: fixed`.
+SimulationSection read_simulation(const config::Field& field, std::uint64_t seed, bool emulated);
 config::Node write_simulation(const SimulationSection& section);
 
 std::map<int, double> read_slowdown(const config::Field& field);

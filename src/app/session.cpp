@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "cluster/launcher.h"
 #include "cluster/local.h"
+#include "dataset/empty_source.h"
 #include "dataset/hdf5_source.h"
 #include "dataset/synthetic_source.h"
 #include "graph/data_range.h"
@@ -58,6 +59,22 @@ std::unique_ptr<dataset::Source> open_source(const Experiment& experiment, const
   format.labels_per_sample = graph.tensor(graph.labels().front()).shape.elements_per_sample();
   format.classes = label_classes(graph);
   return std::make_unique<dataset::SyntheticSource>(experiment.seed, format);
+}
+
+void settle_iterations(Experiment& experiment, const dataset::Source& source) {
+  if (!experiment.epochs) return;
+  const dataset::SampleOrder order(experiment.seed, source.samples(dataset::Split::train), experiment.data.batch,
+                                   experiment.data.tail);
+  experiment.train.iterations = *experiment.epochs * order.steps_per_epoch();
+}
+
+// Nothing is computed, so graphs that cannot be trained run too; an epoch is whole batches.
+std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+  constexpr std::int64_t kEpoch = 50'000;  // that of synthetic data
+  const std::int64_t batch = experiment.data.batch;
+  auto source = std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+  settle_iterations(experiment, *source);
+  return source;
 }
 
 void check_source(const Experiment& experiment, const Graph& graph, const dataset::Source& source) {
@@ -110,6 +127,26 @@ void check_slowdown(const Experiment& experiment, int ranks) {
   }
 }
 
+// What an emulated run is held against has to be the model that it runs.
+void check_emulation(const cluster::Cluster& cluster, const Experiment& experiment, const Arguments& arguments) {
+  if (!cluster.emulated()) return;
+  if (arguments.command == "verify") {
+    throw InvalidInput(
+        fmt::format("cluster '{}' is emulated: nothing is computed that could be verified; "
+                    "cluster: local verifies",
+                    cluster.name()));
+  }
+  const SimulationSection& section = experiment.simulation;
+  const bool as_modelled = section.options.contention == sim::Contention::fixed && section.options.overlap == 1 &&
+                           section.options.noise.shape == sim::Shape::none && section.straggler_fraction == 0;
+  if (arguments.command == "run" && !as_modelled) {
+    throw InvalidInput(
+        fmt::format("cluster '{}' is emulated: its links are those of simulation.contention: fixed, with "
+                    "overlap 1, no jitter and no stragglers",
+                    cluster.name()));
+  }
+}
+
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
@@ -151,6 +188,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     read.emplace(load_graph(experiment));
     const auto named = named_cluster(experiment, *read);
     if (named) check_size(*named, arguments, world);
+    if (named) check_emulation(*named, experiment, arguments);
     check_slowdown(experiment, named ? named->size() : ranks);
     return experiment.effective;
   });
@@ -188,6 +226,7 @@ std::string why_not_trainable(const Graph& graph) {
 
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world) {
   Experiment& experiment = session.experiment;
+  if (session.cluster.emulated()) return emulated_data(experiment);
   world.on_root_then_all([&] {
     if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
       throw InvalidInput(
@@ -202,11 +241,7 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
     return std::string();
   });
   auto source = open_source(experiment, session.graph);
-  if (experiment.epochs) {
-    const dataset::SampleOrder order(experiment.seed, source->samples(dataset::Split::train), experiment.data.batch,
-                                     experiment.data.tail);
-    experiment.train.iterations = *experiment.epochs * order.steps_per_epoch();
-  }
+  settle_iterations(experiment, *source);
   return source;
 }
 

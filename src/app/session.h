@@ -37,6 +37,7 @@ std::string why_not_trainable(const Graph& graph);
 
 /// Opens the data and holds it against the graph and the batch; checked on rank 0 first, so that all end with one
 /// message. Settles train.iterations where epochs were given.
+/// On an emulated cluster samples have numbers only, and any graph runs.
 /// \throws InvalidInput  also when the graph cannot be trained, or the experiment asks for what is only simulated.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
 

@@ -52,15 +52,16 @@ void read_failures(const config::Field& field, SimulationSection& section) {
 
 }  // namespace
 
-SimulationSection read_simulation(const config::Field& field, std::uint64_t seed) {
+SimulationSection read_simulation(const config::Field& field, std::uint64_t seed, bool emulated) {
   SimulationSection section;
   sim::Options& options = section.options;
+  if (emulated) options.contention = sim::Contention::fixed;
   options.iterations = 3;
   options.noise.seed = seed;
   if (!field) return section;
   config::Reader reader(field);
-  options.contention =
-      kind_of<sim::Contention>(kContentions, reader.get("contention", config::OneOf{kContentions}, "none"));
+  options.contention = kind_of<sim::Contention>(
+      kContentions, reader.get("contention", config::OneOf{kContentions}, emulated ? "fixed" : "none"));
   options.half_duplex = reader.get("duplex", config::OneOf{kDuplexes}, "full") == "half";
   options.overlap = reader.get("overlap", config::Real{1.0, 10.0}, 1.0);
   options.iterations = static_cast<int>(reader.get("rounds", config::Integer{1, 1000}, 3));

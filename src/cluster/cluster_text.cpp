@@ -82,6 +82,7 @@ config::Node nodes_of(const Cluster& cluster) {
 config::Node to_node(const Cluster& cluster) {
   config::Node root = config::Node::map();
   root.add("name", config::Node::quote(cluster.name()));
+  if (cluster.emulated()) root.add("emulated", config::Node::plain("true"));
   config::Node& devices = root.add("devices", config::Node::map());
   for (const Device& device : cluster.devices()) {
     if (devices.find(device.name) == nullptr) devices.add(device.name, to_node(device));

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "graph/stage_graph.h"
 #include "kernels/precision.h"
 #include "kernels/stage_parameters.h"
+#include "kernels/storage.h"
 
 namespace millrace::kernels {
 
@@ -93,9 +95,13 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;
+  virtual Storage storage() const { return Storage::real; }
   /// `parameters` must outlive the executable. \throws InvalidInput  an operator kind that this device does not offer.
   virtual std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
                                               const CompileOptions& options) = 0;
+  /// The optimizer has stepped over `values` of parameters, which happens outside of the device: one that takes
+  /// modelled times takes that of the step here.
+  virtual void updated(Bytes values) { static_cast<void>(values); }
 };
 
 /// `kernels`: auto | reference | onednn (auto: onednn in fp32, reference in fp64).

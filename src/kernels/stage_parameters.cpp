@@ -45,8 +45,9 @@ void move_into(T* sum, T* term, std::int64_t count) {
 
 }  // namespace
 
-StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision)
-    : graph_(stage.graph), precision_(precision), order_(order.begin(), order.end()) {
+StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
+                                 Storage storage)
+    : graph_(stage.graph), precision_(precision), storage_(storage), order_(order.begin(), order.end()) {
   index_of_.resize(graph_->tensors().size(), -1);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     index_of_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
@@ -74,6 +75,7 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
       }
     }
   }
+  if (storage_ == Storage::none) return;
   values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
   gradients_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
 }
@@ -87,6 +89,7 @@ const StageParameters::Place& StageParameters::place(TensorId tensor) const {
 }
 
 void StageParameters::initialize(std::uint64_t seed) {
+  if (storage_ == Storage::none) return;
   for (const TensorId id : order_) {
     const Tensor& tensor = graph_->tensor(id);
     const Random random(seed, tensor.name);
@@ -101,18 +104,20 @@ void StageParameters::initialize(std::uint64_t seed) {
 
 std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
 
-void* StageParameters::value(TensorId tensor) { return values_.get() + place(tensor).offset * real_bytes(precision_); }
+void* StageParameters::at(const std::unique_ptr<std::byte[]>& block, std::int64_t element) const {
+  return block == nullptr ? nullptr : block.get() + element * real_bytes(precision_);
+}
+
+void* StageParameters::value(TensorId tensor) { return at(values_, place(tensor).offset); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
   for (const auto& [op, offset] : place(tensor).uses) {
-    if (op == user) return gradients_.get() + offset * real_bytes(precision_);
+    if (op == user) return at(gradients_, offset);
   }
   throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
 }
 
-void* StageParameters::gradient(TensorId tensor) {
-  return gradients_.get() + place(tensor).offset * real_bytes(precision_);
-}
+void* StageParameters::gradient(TensorId tensor) { return at(gradients_, place(tensor).offset); }
 
 void* StageParameters::value_range(std::size_t first) { return value(order_.at(first)); }
 void* StageParameters::gradient_range(std::size_t first) { return gradient(order_.at(first)); }
@@ -124,6 +129,7 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
 }
 
 void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
+  if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
@@ -133,6 +139,7 @@ void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
 }
 
 void StageParameters::combine_uses(std::size_t first, std::size_t count) {
+  if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const Place& place = places_.at(i);
@@ -152,16 +159,20 @@ void StageParameters::reserve_copies(int count) {
   copies_.clear();
   copy_versions_.assign(index(count), 0);
   for (int i = 0; i < count; ++i) {
-    copies_.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
+    copies_.push_back(storage_ == Storage::none
+                          ? nullptr
+                          : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
   }
 }
 
 void StageParameters::keep(int copy) {
+  if (storage_ == Storage::none) return;
   std::memcpy(copies_.at(index(copy)).get(), values_.get(), static_cast<std::size_t>(value_bytes()));
   copy_versions_[index(copy)] = version_;
 }
 
 void StageParameters::restore(int copy, std::size_t first, std::size_t count) {
+  if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const std::int64_t offset = places_.at(i).offset * size;

@@ -9,6 +9,7 @@
 
 #include "graph/stage_graph.h"
 #include "kernels/precision.h"
+#include "kernels/storage.h"
 
 namespace millrace::kernels {
 
@@ -21,12 +22,15 @@ class StageParameters {
  public:
   /// \param stage  its graph must outlive this.
   /// \param order  all parameters and buffers of the stage, each once, in storage order.
-  StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision);
+  /// \param storage  none: nothing is allocated, values and gradients are null, what works on them does nothing.
+  StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
+                  Storage storage = Storage::real);
 
   /// Values from the tensors' initializers: functions of (seed, tensor name, index) alone.
   void initialize(std::uint64_t seed);
 
   Precision precision() const { return precision_; }
+  Storage storage() const { return storage_; }
   std::span<const TensorId> order() const { return order_; }
   std::int64_t elements(TensorId tensor) const;
 
@@ -79,9 +83,11 @@ class StageParameters {
   };
   const Place& place(TensorId tensor) const;
   static std::size_t index(int copy) { return static_cast<std::size_t>(copy); }
+  void* at(const std::unique_ptr<std::byte[]>& block, std::int64_t element) const;
 
   const Graph* graph_;
   Precision precision_;
+  Storage storage_;
   std::vector<TensorId> order_;
   std::vector<std::int32_t> index_of_;  // by tensor id; -1 where not of this stage
   std::vector<Place> places_;           // in storage order

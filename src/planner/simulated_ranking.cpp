@@ -78,7 +78,7 @@ class Ranker {
       try {
         const Program program =
             lower(*problem_.graph, variant, schedules::compute_order(variant, make_stage_dag(*problem_.graph, variant)),
-                  problem_.batch);
+                  problem_.batch, {.hiding = settings_.hiding});
         sim::Options options = settings_.options;
         options.iterations += program.overlap;
         sim::Simulation run = sim::simulate(*problem_.graph, program, costs_, options);

@@ -7,6 +7,7 @@
 
 #include "plan/objective.h"
 #include "plan/problem.h"
+#include "program/lowering.h"
 #include "sim/run.h"
 
 namespace millrace::planner {
@@ -15,6 +16,7 @@ struct SimulatedRanking {
   sim::Options options{};             ///< rows are not kept
   std::vector<Bytes> bucket_sizes{};  ///< tried beside each plan's own
   bool deeper_warmup = true;          ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
+  Hiding hiding = Hiding::drain;      ///< of gradient reductions
   Seconds time_limit{10};             ///< what is not simulated by then keeps its closed form, behind the others
 };
 

@@ -12,8 +12,8 @@ struct IterationRow {
   std::int64_t iteration = 0;  ///< from 1
   std::int64_t epoch = 0;      ///< from 1
   std::int64_t samples = 0;    ///< so far, padding not counted
-  double loss = 0;             ///< mean over the valid samples, before the update
-  double gradient_norm = 0;    ///< L2 over all parameters, before clipping
+  double loss = 0;             ///< mean over the valid samples, before the update; NaN: not computed
+  double gradient_norm = 0;    ///< L2 over all parameters, before clipping; NaN: not computed
   double learning_rate = 0;
   Seconds time{};
   Seconds exposed_communication{};  ///< of this rank: the part of `time` in which it did not compute

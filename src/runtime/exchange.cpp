@@ -14,8 +14,8 @@ std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
 }
 
 Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
-                   comm::Transport& transport)
-    : program_(program), transport_(transport), window_(program.receive_window) {
+                   comm::Transport& transport, kernels::Storage storage)
+    : program_(program), storage_(storage), transport_(transport), window_(program.receive_window) {
   row_bytes_.resize(program.transfers.size());
   channel_of_.assign(program.transfers.size(), -1);
 
@@ -40,11 +40,16 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
   for (Channel& channel : channels_) {
     channel.transfers.reserve(channel.listed.size());
     const std::size_t count = std::min(channel.listed.size(), static_cast<std::size_t>(window_ + 1));
-    for (std::size_t b = 0; b < count; ++b) {
-      channel.buffers.emplace_back();
-      channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
-    }
+    for (std::size_t b = 0; b < count; ++b) add_buffer(channel);
   }
+}
+
+Exchange::Buffer& Exchange::add_buffer(Channel& channel) const {
+  Buffer& buffer = channel.buffers.emplace_back();
+  if (storage_ == kernels::Storage::real) {
+    buffer.data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
+  }
+  return buffer;
 }
 
 std::int64_t Exchange::transfer_bytes(std::int32_t transfer) const {
@@ -117,9 +122,7 @@ Exchange::Buffer& Exchange::free_buffer(Channel& channel, comm::WaitObserver& ob
     buffer.ticket = comm::kNoTicket;
     return buffer;
   }
-  channel.buffers.emplace_back();
-  channel.buffers.back().data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
-  return channel.buffers.back();
+  return add_buffer(channel);
 }
 
 void Exchange::send(std::int32_t transfer, const void* data, comm::WaitObserver& observer) {
@@ -127,7 +130,7 @@ void Exchange::send(std::int32_t transfer, const void* data, comm::WaitObserver&
   const Transfer& t = program_.transfers[id];
   Buffer& buffer = free_buffer(channel_of(transfer), observer);
   const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
-  std::memcpy(buffer.data.get(), data, bytes);
+  if (storage_ == kernels::Storage::real) std::memcpy(buffer.data.get(), data, bytes);
   buffer.ticket = transport_.send({buffer.data.get(), bytes}, t.receiver, t.tag);
 }
 

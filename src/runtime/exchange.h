@@ -9,6 +9,7 @@
 #include "comm/transport.h"
 #include "graph/graph.h"
 #include "kernels/precision.h"
+#include "kernels/storage.h"
 #include "program/program.h"
 
 namespace millrace::runtime {
@@ -22,8 +23,9 @@ std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision);
 /// otherwise run ahead of the next by the whole test split.
 class Exchange {
  public:
+  /// \param storage  none: messages have sizes and no buffers.
   Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
-           comm::Transport& transport);
+           comm::Transport& transport, kernels::Storage storage = kernels::Storage::real);
 
   /// Start of a round of the program's list, the one in which iteration `round` begins, or one that drains: posts the
   /// first receives of every channel. `begun`: iterations that have begun so far; messages of others do not come.
@@ -58,11 +60,13 @@ class Exchange {
     std::size_t received = 0;  // and received
     std::size_t oldest = 0;    // of the buffers, where sends wait for one
   };
+  Buffer& add_buffer(Channel& channel) const;
   void post(Channel& channel);
   Channel& channel_of(std::int32_t transfer);
   Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 
   const Program& program_;
+  kernels::Storage storage_;
   comm::Transport& transport_;
   std::int64_t window_;
   std::vector<std::int64_t> row_bytes_;   // by transfer

@@ -110,6 +110,7 @@ void Feed::fill(const StageGraph& stage, const BoundMicroBatch& at, kernels::Pre
     if (tensor.role != Role::input && tensor.role != Role::label) continue;
     const Needs& needs = needs_of(batch_.ids.size());
     void* to = at.executable->input(at.slot, id);
+    if (to == nullptr) return;  // the tensors do not exist
     const std::int64_t size = tensor.shape.elements_per_sample();
     const std::int64_t count = at.rows.size() * size;
     if (tensor.role == Role::label) {

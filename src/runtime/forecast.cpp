@@ -10,9 +10,10 @@
 namespace millrace::runtime {
 
 RankReport forecast(const Graph& graph, const Programs& programs, const TrainOptions& options,
-                    comm::Transport& transport) {
+                    comm::Transport& transport, kernels::Device* given) {
   const int rank = transport.rank();
-  const std::unique_ptr<kernels::Device> device = make_device(options);
+  const std::unique_ptr<kernels::Device> own = given == nullptr ? make_device(options) : nullptr;
+  kernels::Device& device = given == nullptr ? *own : *given;
   RankReport report;
   const Program& first = programs.train.front();
   std::vector<std::unique_ptr<StageRunner>> runners;
@@ -20,8 +21,8 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
     const auto& ranks = first.stages[s].ranks;
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    runners.push_back(
-        std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision, options.seed));
+    runners.push_back(std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision,
+                                                    options.seed, device.storage()));
     StageRunner& runner = *runners.back();
     by_stage[s] = &runner;
     for (const auto* list : {&programs.train, &programs.evaluation}) {
@@ -30,14 +31,15 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
     report.weights_bytes += (1 + runner.copies()) * runner.parameters().value_bytes();
     report.gradients_bytes += runner.parameters().gradient_bytes();
     report.optimizer_bytes += Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
-    const StageRunner::Bytes bytes = runner.bytes_needed(*device);
+    const StageRunner::Bytes bytes = runner.bytes_needed(device);
     report.activations_bytes += bytes.activations;
     report.workspace_bytes += bytes.workspace;
   }
   for (const auto* list : {&programs.train, &programs.evaluation}) {
     for (const Program& program : *list) {
-      report.buffers_bytes += Exchange(graph, program, rank, options.precision, transport).buffer_bytes() +
-                              LocalEdges(graph, program, by_stage, options.precision).buffer_bytes();
+      report.buffers_bytes +=
+          Exchange(graph, program, rank, options.precision, transport, device.storage()).buffer_bytes() +
+          LocalEdges(graph, program, by_stage, options.precision, device.storage()).buffer_bytes();
     }
   }
   return report;

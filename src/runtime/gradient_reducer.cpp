@@ -39,7 +39,8 @@ const BucketPlace& GradientReducer::place(std::int32_t bucket) const {
 void GradientReducer::combine(State& state) {
   const BucketPlace& first = state.places.front();
   kernels::StageParameters& sum = first.runner->parameters();
-  const std::int64_t elements = sum.range_elements(first.first, first.count);
+  const std::int64_t elements =
+      sum.storage() == kernels::Storage::real ? sum.range_elements(first.first, first.count) : 0;
   for (const BucketPlace& place : state.places) {
     kernels::StageParameters& parameters = place.runner->parameters();
     parameters.combine_uses(place.first, place.count);
@@ -90,7 +91,7 @@ void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) 
   kernels::StageParameters& sum = first.runner->parameters();
   const auto bytes =
       static_cast<std::size_t>(sum.range_elements(first.first, first.count) * kernels::real_bytes(sum.precision()));
-  for (std::size_t i = 1; i < at.places.size(); ++i) {
+  for (std::size_t i = 1; i < at.places.size() && sum.storage() == kernels::Storage::real; ++i) {
     const BucketPlace& place = at.places[i];
     std::memcpy(place.runner->parameters().gradient_range(place.first), sum.gradient_range(first.first), bytes);
   }

@@ -23,12 +23,14 @@ bool holds(const std::vector<TensorId>& ascending, TensorId tensor) {
 }  // namespace
 
 LocalEdges::LocalEdges(const Graph& graph, const Program& program, std::vector<StageRunner*> runners,
-                       kernels::Precision precision)
+                       kernels::Precision precision, kernels::Storage storage)
     : runners_(std::move(runners)),
       precision_(precision),
+      storage_(storage),
       sources_(program.stages.size()),
       sums_(program.stages.size()),
       gifts_(program.stages.size()) {
+  if (storage == kernels::Storage::none) return;
   std::vector<StageGraph> parts;
   for (const ProgramStage& stage : program.stages) parts.push_back(make_stage_graph(graph, stage.ops));
   find_sources(program, graph, parts);
@@ -133,6 +135,7 @@ void LocalEdges::add_term(Sum& sum, const BoundMicroBatch& place) {
 }
 
 void LocalEdges::add_received(const Transfer& transfer, const BoundMicroBatch& place, const void* data) {
+  if (storage_ == kernels::Storage::none) return;
   auto& sums = sums_[at(transfer.to_stage)];
   Sum& sum = *std::find_if(sums.begin(), sums.end(), [&](const Sum& known) { return known.tensor == transfer.tensor; });
   while (sum.terms[sum.next].stage != transfer.from_stage) add_term(sum, place);

@@ -21,7 +21,7 @@ class LocalEdges {
  public:
   /// \param runners  by flat stage index; null where not of this rank.
   LocalEdges(const Graph& graph, const Program& program, std::vector<StageRunner*> runners,
-             kernels::Precision precision);
+             kernels::Precision precision, kernels::Storage storage = kernels::Storage::real);
 
   /// Before a forward: copies what the stage reads from others of this rank.
   void fill(std::int32_t stage, std::int64_t iteration, std::int32_t micro_batch, Slots& slots) const;
@@ -73,6 +73,7 @@ class LocalEdges {
 
   std::vector<StageRunner*> runners_;
   kernels::Precision precision_;
+  kernels::Storage storage_;                  // none: there is nothing to copy
   std::vector<std::vector<Source>> sources_;  // by flat stage index
   std::vector<std::vector<Sum>> sums_;        // by flat stage index of the producer
   std::vector<std::vector<Gift>> gifts_;      // by flat stage index of the consumer

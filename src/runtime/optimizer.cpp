@@ -61,6 +61,7 @@ Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, c
     buffer_momentum_.push_back(buffer ? momentum_of(graph, tensor) : -1.0);
   }
   elements_ = parameters.range_elements(0, parameters.order().size());
+  if (parameters.storage() == kernels::Storage::none) return;
   state_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(state_bytes()));
 }
 
@@ -82,6 +83,7 @@ void* Optimizer::state(std::size_t k, TensorId tensor) {
 }
 
 void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {
+  if (parameters_.storage() == kernels::Storage::none) return;
   for (std::size_t position = first; position < first + count; ++position) {
     if (parameters_.precision() == kernels::Precision::fp64) {
       update_tensor<double>(position, scalars);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "base/errors.h"
@@ -14,21 +15,18 @@
 namespace millrace::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-Seconds since(Clock::time_point start) { return Seconds(std::chrono::duration<double>(Clock::now() - start).count()); }
-
 // Adds the time until its end to `to`.
 class Timed {
  public:
-  explicit Timed(Seconds& to) : to_(to) {}
+  Timed(Seconds& to, const Clock& clock) : to_(to), clock_(clock), start_(clock()) {}
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;
-  ~Timed() { to_ += since(start_); }
+  ~Timed() { to_ += clock_() - start_; }
 
  private:
   Seconds& to_;
-  Clock::time_point start_ = Clock::now();
+  const Clock& clock_;
+  Seconds start_;
 };
 
 // How many rows of `rows` come before the padding at the batch's end.
@@ -77,20 +75,23 @@ std::int64_t most_updates(const Program& program) {
 }  // namespace
 
 ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                             comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample)
+                             comm::Transport& transport, Watchdog& watchdog, int id, Clock clock,
+                             kernels::SampleDevice* by_sample)
     : graph_(graph),
       program_(program),
       rank_(rank),
       precision_(runners_of(stages).front()->parameters().precision()),
+      storage_(runners_of(stages).front()->parameters().storage()),
       watchdog_(watchdog),
       stages_(std::move(stages)),
       slots_(program, bound(program, rank, stages_)),
-      local_(graph, program, by_stage(stages_), precision_),
-      exchange_(graph, program, rank, precision_, transport),
+      local_(graph, program, by_stage(stages_), precision_, storage_),
+      exchange_(graph, program, rank, precision_, transport, storage_),
       reducer_(program, runners_of(stages_), rank, transport),
       version_of_(stages_.size(), -1),
       updates_per_iteration_(most_updates(program)),
       id_(id),
+      clock_(std::move(clock)),
       open_(static_cast<std::size_t>(program.overlap + 1)) {
   if (by_sample != nullptr && program.training) {
     tree_.emplace(graph, program, runners_of(stages_), *by_sample, rank, transport);
@@ -121,6 +122,7 @@ void ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSet
   if (round_ == 0) {
     for (WeightVersions& versions : versions_) versions.begin();
   }
+  slowdown_ = settings.slowdown;
   Iteration& begun = open(round_);
   begun.settings = settings;
   begun.valid = batch.valid;
@@ -141,7 +143,7 @@ void ProgramRunner::finish() {
   const std::int64_t begun = round_;
   for (int drained = 0; drained < program_.overlap; ++drained) run_round(begun, nullptr, nullptr);
   if (under_way_ >= 0) {
-    const Timed timed(times_.exposed_sums);
+    const Timed timed(times_.exposed_sums, clock_);
     sums(under_way_).finish(watchdog_);
     note_result(sums(under_way_), sums(under_way_).left_out());
     under_way_ = -1;
@@ -168,7 +170,7 @@ void ProgramRunner::evaluate(Feed& feed, const dataset::Batch& batch, double row
 
 void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Batch* batch) {
   const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
-  const Clock::time_point start = Clock::now();
+  const Seconds start = clock_();
   if (rows_ != nullptr) rows_->reserve(rows_->size() + instructions.size());
   if (round_ == program_.overlap + 1) {
     for (WeightVersions& versions : versions_) versions.first_iteration_is_over();
@@ -181,22 +183,31 @@ void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Bat
     const bool ahead = instruction.lag < 0 && feed != nullptr;
     if (iteration < 0 || (iteration >= begun && !ahead)) continue;
     watchdog_.operation(watch_code(id_, static_cast<std::int64_t>(position)));
-    const Seconds begin = since(start);
+    const Seconds begin = clock_() - start;
+    const Seconds busy_before = times_.busy;
     inside_ = &attached_[position];
     execute(instruction, iteration, feed, batch);
+    prolong(times_.busy - busy_before);
     if (rows_ != nullptr) {
-      rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, since(start)});
+      rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, clock_() - start});
     }
   }
   if (program_.training) end_round();
   ++round_;
 }
 
+// A slower rank: what its kernels took is waited for (slowdown - 1) times more, beside its peers.
+void ProgramRunner::prolong(Seconds took) {
+  if (slowdown_ <= 1 || took == Seconds(0)) return;
+  const Timed timed(times_.busy, clock_);
+  std::this_thread::sleep_for(std::chrono::duration<double>(took.value() * (slowdown_ - 1)));
+}
+
 // Losses and norms of the iteration that is complete now are summed while the next round runs.
 void ProgramRunner::end_round() {
   if (program_.norm) return;
   if (under_way_ >= 0) {
-    const Timed timed(times_.exposed_sums);
+    const Timed timed(times_.exposed_sums, clock_);
     sums(under_way_).finish(watchdog_);
     note_result(sums(under_way_), sums(under_way_).left_out());
     under_way_ = -1;
@@ -263,7 +274,7 @@ void ProgramRunner::forward(const Instruction& instruction, std::int64_t iterati
   if (weights != nullptr) weights->select();
   const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
   if (at.executable != nullptr) {
-    const Timed timed(times_.busy);
+    const Timed timed(times_.busy, clock_);
     const Iteration& its = open(iteration);
     feed.fill(stages_[static_cast<std::size_t>(instruction.stage)].runner->graph(), at, precision_);
     local_.fill(instruction.stage, iteration, instruction.micro_batch, slots_);
@@ -289,7 +300,7 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
   started_inside_ = 0;
   const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
   if (at.executable != nullptr) {
-    const Timed timed(times_.busy);
+    const Timed timed(times_.busy, clock_);
     const bool begins =
         instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_input;
     if (begins) {
@@ -345,6 +356,7 @@ void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows
                               StepSums& sums) const {
   const auto& outputs = graph_.op(graph_.loss()).outputs;
   const void* loss = at.executable->output(at.slot, outputs[0]);
+  if (loss == nullptr) return;  // the tensors do not exist
   for (std::int64_t row = 0; row < valid_rows; ++row) sums.add_loss(row_weight * real_at(loss, row, precision_));
   if (outputs.size() < 2) return;
   const void* correct = at.executable->output(at.slot, outputs[1]);
@@ -354,6 +366,7 @@ void ProgramRunner::take_loss(const BoundMicroBatch& at, std::int64_t valid_rows
 // A sample's loss weighs 1 / (valid rows of the global batch); padding weighs 0 (METHODS 4).
 void ProgramRunner::seed_loss(const BoundMicroBatch& at, std::int64_t valid_rows, double row_weight) const {
   void* gradient = at.executable->output_gradient(at.slot, graph_.op(graph_.loss()).outputs[0]);
+  if (gradient == nullptr) return;
   for (std::int64_t row = 0; row < at.rows.size(); ++row) {
     const double weight = row < valid_rows ? row_weight : 0.0;
     if (precision_ == kernels::Precision::fp64) {
@@ -369,12 +382,12 @@ void ProgramRunner::receive(const Instruction& instruction, std::int64_t iterati
   const BoundMicroBatch& at = slots_.at(t.to_stage, iteration, t.micro_batch);
   const void* data = nullptr;
   {
-    const Timed timed(times_.exposed_messages);
+    const Timed timed(times_.exposed_messages, clock_);
     data = exchange_.receive(instruction.transfer, watchdog_);
   }
   if (t.direction == Direction::gradient) {
     local_.add_received(t, at, data);
-  } else {
+  } else if (storage_ == kernels::Storage::real) {
     const std::int64_t bytes = exchange_.transfer_bytes(instruction.transfer);
     const std::int64_t offset = (t.rows.begin - at.rows.begin) * (bytes / t.rows.size());
     std::memcpy(static_cast<std::byte*>(at.executable->input(at.slot, t.tensor)) + offset, data,
@@ -391,8 +404,9 @@ void ProgramRunner::send(const Instruction& instruction, std::int64_t iteration)
   const BoundMicroBatch& at =
       activation ? slots_.at(t.from_stage, iteration, t.micro_batch) : slots_.without_slot(t.from_stage, t.micro_batch);
   const void* data = activation ? at.executable->output(at.slot, t.tensor) : at.executable->input_gradient(0, t.tensor);
-  exchange_.send(instruction.transfer, static_cast<const std::byte*>(data) + (t.rows.begin - at.rows.begin) * row_bytes,
-                 watchdog_);
+  const auto* rows = static_cast<const std::byte*>(data);
+  if (storage_ == kernels::Storage::real) rows += (t.rows.begin - at.rows.begin) * row_bytes;
+  exchange_.send(instruction.transfer, rows, watchdog_);
 }
 
 void ProgramRunner::reduce_norm(std::int64_t iteration) {
@@ -401,15 +415,15 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
   for (std::int32_t b = 0; b < static_cast<std::int32_t>(program_.buckets.size()); ++b) {
     if (reducer_.copies(b).empty()) continue;
     {
-      const Timed timed(times_.exposed_reductions);
+      const Timed timed(times_.exposed_reductions, clock_);
       reducer_.finish(b, watchdog_);
     }
-    const Timed timed(times_.busy);
+    const Timed timed(times_.busy, clock_);
     sums.add_squares(b, reducer_.place(b));
   }
   count_signals(iteration);
   {
-    const Timed timed(times_.exposed_sums);
+    const Timed timed(times_.exposed_sums, clock_);
     sums.reduce(watchdog_);
   }
   // Every rank sees the same sums, so all skip or none does.
@@ -422,10 +436,10 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
 
 void ProgramRunner::update(const Instruction& instruction, std::int64_t iteration) {
   {
-    const Timed timed(times_.exposed_reductions);
+    const Timed timed(times_.exposed_reductions, clock_);
     reducer_.finish(instruction.bucket, watchdog_);
   }
-  const Timed timed(times_.busy);
+  const Timed timed(times_.busy, clock_);
   Iteration& its = open(iteration);
   UpdateScalars scalars;
   scalars.learning_rate = its.settings.learning_rate;
@@ -438,6 +452,7 @@ void ProgramRunner::update(const Instruction& instruction, std::int64_t iteratio
     if (!applies) break;
     versions(copy.runner->stage())->before_update();
     stages_[static_cast<std::size_t>(copy.runner->stage())].optimizer->update(copy.first, copy.count, scalars);
+    copy.runner->updated(copy.first, copy.count);
   }
   reducer_.clear(instruction.bucket);
   reducer_.poll();

@@ -9,6 +9,7 @@
 #include "kernels/device.h"
 #include "program/program.h"
 #include "program/timeline.h"
+#include "runtime/clock.h"
 #include "runtime/exchange.h"
 #include "runtime/feed.h"
 #include "runtime/gradient_reducer.h"
@@ -36,6 +37,7 @@ struct StepSettings {
   double learning_rate = 0;
   double clip_norm = 0;            ///< 0: off
   SignalWatch* signals = nullptr;  ///< whose counts all ranks are to know; null: none
+  double slowdown = 1;             ///< kernels take so many times longer
 };
 
 /// What all ranks know after an iteration. Losses are means over the valid samples.
@@ -55,9 +57,11 @@ class ProgramRunner final : private kernels::BackwardObserver {
  public:
   /// \param stages  by flat stage index.
   /// \param id      tells the programs of a run apart in the watchdog's codes.
+  /// \param clock      what times are measured by.
   /// \param by_sample  the device of the stages where it computes sample by sample; else null.
   ProgramRunner(const Graph& graph, const Program& program, int rank, std::vector<LocalStage> stages,
-                comm::Transport& transport, Watchdog& watchdog, int id, kernels::SampleDevice* by_sample = nullptr);
+                comm::Transport& transport, Watchdog& watchdog, int id, Clock clock = steady_clock(),
+                kernels::SampleDevice* by_sample = nullptr);
 
   /// One round, in which the iteration on `batch` begins. `updates` counts the updates so far and rises by those of
   /// this iteration, unless it is skipped because of its norm.
@@ -109,6 +113,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void update(const Instruction& instruction, std::int64_t iteration);
   void end_round();
   void done(OpId op) override;
+  void prolong(Seconds took);
   void start_reduction(std::int32_t bucket);
 
   bool computes_loss(std::int32_t stage) const;
@@ -122,6 +127,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   const Program& program_;
   int rank_;
   kernels::Precision precision_;
+  kernels::Storage storage_;
   Watchdog& watchdog_;
   std::vector<LocalStage> stages_;  // by flat stage index; runner null where not of this rank
   Slots slots_;
@@ -134,7 +140,9 @@ class ProgramRunner final : private kernels::BackwardObserver {
   std::vector<std::vector<std::size_t>> attached_;  // by position: reductions that may start inside (level 2)
   std::int64_t updates_per_iteration_ = 0;
   int id_;
+  Clock clock_;
 
+  double slowdown_ = 1;
   std::vector<Iteration> open_;                       // a ring
   std::vector<StepSums> sums_;                        // a ring with one more place: the sums that are under way
   StepSums* evaluation_ = nullptr;                    // where losses go instead

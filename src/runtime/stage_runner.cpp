@@ -22,11 +22,11 @@ bool ends_micro_batch(const Program& program, InstructionKind kind) {
 }  // namespace
 
 StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-                         std::uint64_t seed)
+                         std::uint64_t seed, kernels::Storage storage)
     : stage_(stage),
       seed_(seed),
       graph_(make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops)),
-      parameters_(graph_, storage_order(program, stage), precision),
+      parameters_(graph_, storage_order(program, stage), precision, storage),
       recompute_(program.stages[static_cast<std::size_t>(stage)].recompute) {
   parameters_.initialize(seed);
 }
@@ -75,6 +75,7 @@ kernels::CompileOptions StageRunner::options_for(const Key& key, const Need& nee
 }
 
 void StageRunner::compile(kernels::Device& device) {
+  device_ = &device;
   parameters_.reserve_copies(copies_);
   for (auto& [key, need] : needs_) need.executable = device.compile(graph_, parameters_, options_for(key, need));
 }
@@ -102,6 +103,11 @@ std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank)
     bound.push_back(place);
   }
   return bound;
+}
+
+void StageRunner::updated(std::size_t first, std::size_t count) {
+  const std::int64_t bytes = kernels::real_bytes(parameters_.precision());
+  device_->updated(Bytes(parameters_.range_elements(first, count) * bytes));
 }
 
 std::int64_t StageRunner::activation_bytes() const {

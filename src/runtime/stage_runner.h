@@ -22,7 +22,7 @@ struct BoundMicroBatch {
 class StageRunner {
  public:
   StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-              std::uint64_t seed);
+              std::uint64_t seed, kernels::Storage storage = kernels::Storage::real);
 
   /// Notes which row counts `program` needs on `rank`, how many micro-batches of each are alive at once, and how many
   /// versions of the weights.
@@ -39,6 +39,9 @@ class StageRunner {
   int copies() const { return copies_; }
   /// The executable of every micro-batch of `program`.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
+
+  /// `count` tensors from position `first` of the storage order on were updated.
+  void updated(std::size_t first, std::size_t count);
 
   std::int32_t stage() const { return stage_; }
   const kernels::StageParameters& parameters() const { return parameters_; }
@@ -68,7 +71,8 @@ class StageRunner {
   kernels::StageParameters parameters_;
   std::vector<OpId> recompute_;
   std::map<Key, Need> needs_;
-  int copies_ = 0;  // of the weights
+  int copies_ = 0;                     // of the weights
+  kernels::Device* device_ = nullptr;  // that it was compiled by
 };
 
 }  // namespace millrace::runtime

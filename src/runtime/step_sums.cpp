@@ -26,6 +26,7 @@ double sum_of_squares(const Real* values, std::int64_t count) {
 
 double squares_of(const BucketPlace& place, std::size_t position) {
   kernels::StageParameters& parameters = place.runner->parameters();
+  if (parameters.storage() == kernels::Storage::none) return 0;
   const std::int64_t count = parameters.range_elements(position, 1);
   const void* gradient = parameters.gradient_range(position);
   return parameters.precision() == kernels::Precision::fp64

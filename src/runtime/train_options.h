@@ -46,6 +46,7 @@ struct TrainOptions {
   bool any_grid = false;              ///< train.reproducible: any
   std::int64_t checkpoint_every = 0;  ///< iterations; 0: on signals only
   int checkpoint_keep = 2;            ///< the newest complete ones
+  double slowdown = 1;                ///< this rank's kernels take so many times longer; for experiments
   int maximum_skips = 5;              ///< iterations in a row without a finite gradient before the run fails
   Seconds stall_limit = 120_s;        ///< longest wait for a peer before the watchdog ends the job
 };

@@ -2,8 +2,8 @@
 #include "runtime/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -18,11 +18,11 @@
 namespace millrace::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kFirstEvaluationId = 1000;                         // training programs have watch ids below
 constexpr std::int64_t kEvaluationSums = std::int64_t{1} << 48;  // watch code of the sums after an evaluation
 constexpr std::int64_t kCheckpoint = kEvaluationSums + 1;        // and of what the ranks tell of a checkpoint
+
+constexpr double kNotComputed = std::numeric_limits<double>::quiet_NaN();
 
 Seconds median(std::vector<double> seconds) {
   if (seconds.empty()) return Seconds(0);
@@ -60,21 +60,22 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
       around_(std::move(surroundings)),
       watchdog_(options.stall_limit,
                 [this](std::int64_t code, Seconds waited) { around_.stalled(describe_wait(code, waited)); }),
-      device_(make_device(options)),
-      by_sample_(dynamic_cast<kernels::SampleDevice*>(device_.get())) {
+      own_device_(around_.device == nullptr ? make_device(options) : nullptr),
+      device_(around_.device == nullptr ? *own_device_ : *around_.device),
+      by_sample_(dynamic_cast<kernels::SampleDevice*>(own_device_.get())) {
   const int rank = around_.transport.rank();
   const Program& first = programs.train.front();
   stages_.resize(first.stages.size());
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
     const auto& ranks = first.stages[s].ranks;
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    stage_runners_.push_back(
-        std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision, options.seed));
+    stage_runners_.push_back(std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s),
+                                                           options.precision, options.seed, device_.storage()));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
       for (const Program& program : *list) runner.require(program, rank);
     }
-    runner.compile(*device_);
+    runner.compile(device_);
     optimizers_.push_back(std::make_unique<Optimizer>(graph, runner.parameters(), options.optimizer));
     stages_[s] = {&runner, optimizers_.back().get()};
   }
@@ -95,7 +96,7 @@ std::vector<std::unique_ptr<ProgramRunner>> Trainer::make_runners(const std::vec
   for (const Program& program : programs) {
     const int id = first_id + static_cast<int>(runners.size());
     runners.push_back(std::make_unique<ProgramRunner>(graph_, program, around_.transport.rank(), stages_,
-                                                      around_.transport, watchdog_, id, by_sample_));
+                                                      around_.transport, watchdog_, id, around_.clock, by_sample_));
   }
   return runners;
 }
@@ -152,13 +153,15 @@ Outcome Trainer::run(RunObserver& observer) {
 }
 
 void Trainer::train_step(const dataset::Batch& batch) {
-  const Clock::time_point start = Clock::now();
+  const Seconds start = around_.clock();
   StepSettings settings;
   settings.step = counters_.step;
   settings.learning_rate =
       learning_rate(options_.learning_rate, options_.optimizer.learning_rate, counters_.step, options_.iterations);
   settings.clip_norm = options_.clip_norm;
   settings.signals = around_.signals;
+  // An emulated kernel takes its longer time by itself.
+  settings.slowdown = computed() ? options_.slowdown : 1.0;
   const Seconds exposed_before = active_->times().exposed();
   active_->train(*train_feed_, batch, settings, counters_.updates);
 
@@ -169,17 +172,18 @@ void Trainer::train_step(const dataset::Batch& batch) {
   row.epoch = batch.epoch + 1;
   row.samples = counters_.samples;
   row.learning_rate = settings.learning_rate;
-  row.time = Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  row.time = around_.clock() - start;
   row.exposed_communication = active_->times().exposed() - exposed_before;
   elapsed_ += row.time;
   seconds_.push_back(row.time.value());
+  if (around_.iteration_ended) around_.iteration_ended();
 }
 
 void Trainer::settle(RunObserver& observer) {
   if (active_ == nullptr) return;
-  const Clock::time_point start = Clock::now();
+  const Seconds start = around_.clock();
   active_->finish();
-  elapsed_ += Seconds(std::chrono::duration<double>(Clock::now() - start).count());
+  elapsed_ += around_.clock() - start;
   tell(observer);
 }
 
@@ -187,8 +191,8 @@ void Trainer::tell(RunObserver& observer) {
   for (StepResult result; active_->take(result);) {
     IterationRow row = untold_.front();
     untold_.erase(untold_.begin());
-    row.loss = result.loss;
-    row.gradient_norm = result.gradient_norm;
+    row.loss = computed() ? result.loss : kNotComputed;
+    row.gradient_norm = computed() ? result.gradient_norm : kNotComputed;
     row.skipped = result.skipped;
     counters_.loss = row.loss;
     counters_.skips = row.skipped ? counters_.skips + 1 : 0;

@@ -13,6 +13,7 @@
 #include "kernels/device.h"
 #include "program/program.h"
 #include "runtime/checkpoints.h"
+#include "runtime/clock.h"
 #include "runtime/feed.h"
 #include "runtime/optimizer.h"
 #include "runtime/outcome.h"
@@ -40,6 +41,11 @@ struct Surroundings {
   std::function<void(const std::string&)> stalled;
   Checkpoints* checkpoints = nullptr;  ///< null: none are made
   SignalWatch* signals = nullptr;      ///< asks for checkpoints; null: nobody does
+  /// In place of the one that `kernels` names; null: that one.
+  kernels::Device* device = nullptr;
+  Clock clock = steady_clock();
+  /// Called when this rank has ended an iteration; empty: not.
+  std::function<void()> iteration_ended{};
 };
 
 /// The device that the options name; sample by sample under train.reproducible: any.
@@ -68,6 +74,8 @@ class Trainer {
  private:
   std::vector<std::unique_ptr<ProgramRunner>> make_runners(const std::vector<Program>& programs, int first_id);
   ProgramRunner& runner_for(std::vector<std::unique_ptr<ProgramRunner>>& runners, std::size_t rows) const;
+  /// Whether tensors exist, so that losses are known.
+  bool computed() const { return device_.storage() == kernels::Storage::real; }
   void train_step(const dataset::Batch& batch);
   /// Tells of the iterations whose results are known.
   void tell(RunObserver& observer);
@@ -85,8 +93,9 @@ class Trainer {
   TrainOptions options_;
   Surroundings around_;
   Watchdog watchdog_;
-  std::unique_ptr<kernels::Device> device_;
-  kernels::SampleDevice* by_sample_ = nullptr;               // device_ under train.reproducible: any
+  std::unique_ptr<kernels::Device> own_device_;
+  kernels::Device& device_;
+  kernels::SampleDevice* by_sample_ = nullptr;               // own_device_ under train.reproducible: any
   std::vector<std::unique_ptr<StageRunner>> stage_runners_;  // of this rank
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<LocalStage> stages_;  // by flat stage index

@@ -1,0 +1,150 @@
+// The costs of the simulator, handed to the emulated device and the emulated network.
+#include "app/emulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "app/planning.h"
+#include "app/prediction.h"
+#include "plan/memory.h"
+#include "planner/simulated.h"
+
+namespace millrace::app {
+namespace {
+
+constexpr Seconds kSmallestKernel = 3_ms;  // real time: what a machine with fewer cores than ranks keeps well
+constexpr double kDisturbed = 0.02;        // of the iterations' time
+
+InstructionKind instruction_of(kernels::Work work) {
+  switch (work) {
+    case kernels::Work::backward:
+      return InstructionKind::backward;
+    case kernels::Work::backward_input:
+      return InstructionKind::backward_input;
+    case kernels::Work::backward_weight:
+      return InstructionKind::backward_weight;
+    default:
+      return InstructionKind::forward;
+  }
+}
+
+bool is_kernel(InstructionKind kind) {
+  return kind == InstructionKind::forward || kind == InstructionKind::backward ||
+         kind == InstructionKind::backward_input || kind == InstructionKind::backward_weight;
+}
+
+sim::Options emulated_options(const Session& session) {
+  sim::Options options = session.experiment.simulation.options;
+  options.contention = sim::Contention::fixed;
+  return options;
+}
+
+std::int64_t element_bytes(const Session& session) { return kernels::real_bytes(session.experiment.train.precision); }
+
+// Real seconds of a modelled one.
+double dilation_of(const Program& program, const sim::SimCosts& costs) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    for (const Instruction& instruction : program.ranks[rank].instructions) {
+      if (!is_kernel(instruction.kind)) continue;
+      const ProgramStage& stage = program.stages[static_cast<std::size_t>(instruction.stage)];
+      const auto place = std::find(stage.ranks.begin(), stage.ranks.end(), static_cast<int>(rank));
+      const std::size_t replica = stage.replica_of(static_cast<std::size_t>(place - stage.ranks.begin()));
+      const std::int64_t rows = stage.rows[static_cast<std::size_t>(instruction.micro_batch)][replica].size();
+      if (rows == 0) continue;
+      const Seconds time = costs.compute({.kind = instruction.kind,
+                                          .stage = instruction.stage,
+                                          .rank = static_cast<int>(rank),
+                                          .rows = rows,
+                                          .ops = stage.ops});
+      if (time > Seconds(0)) smallest = std::min(smallest, time.value());
+    }
+  }
+  return std::isfinite(smallest) ? kSmallestKernel.value() / smallest : 1.0;
+}
+
+}  // namespace
+
+Emulation::Emulation(const Session& session, const Program& program, comm::Transport& inner)
+    : session_(session),
+      program_(program),
+      rank_(inner.rank()),
+      cost_(session.graph, session.cluster, precision_name(session.experiment)),
+      costs_(planner::costs_of(cost_, session.cluster, element_bytes(session), emulated_options(session))),
+      clock_(dilation_of(program, costs_)),
+      device_(kernels::make_emulated_device(model(), clock_)),
+      transport_(inner, clock_, links()) {}
+
+Seconds Emulation::kernel_time(kernels::Work work, std::span<const OpId> ops, std::int64_t rows) const {
+  const auto held = [&](const ProgramStage& stage) {
+    return std::equal(stage.ops.begin(), stage.ops.end(), ops.begin(), ops.end()) &&
+           std::find(stage.ranks.begin(), stage.ranks.end(), rank_) != stage.ranks.end();
+  };
+  const auto stage = std::find_if(program_.stages.begin(), program_.stages.end(), held) - program_.stages.begin();
+  const Seconds time = costs_.compute({.kind = instruction_of(work),
+                                       .stage = static_cast<std::int32_t>(stage),
+                                       .rank = rank_,
+                                       .rows = rows,
+                                       .ops = ops});
+  return time * session_.experiment.train.slowdown;
+}
+
+kernels::EmulatedModel Emulation::model() const {
+  kernels::EmulatedModel model;
+  model.time = [this](kernels::Work work, std::span<const OpId> ops, std::int64_t rows) {
+    return kernel_time(work, ops, rows);
+  };
+  const plan::AnalyticBytes bytes(session_.graph, training_bytes(session_.experiment), program_.receive_window);
+  model.bytes = [bytes](std::span<const OpId> ops, std::int64_t rows) {
+    const plan::StageFootprint footprint = bytes.footprint(ops, rows);
+    return kernels::ExecutableBytes{footprint.per_slot.value(), footprint.workspace.value(), 0};
+  };
+  model.update = [this](Bytes values) { return costs_.update(values, rank_) * session_.experiment.train.slowdown; };
+  return model;
+}
+
+comm::LinkModel Emulation::links() const {
+  comm::LinkModel links;
+  links.message = costs_.transfer;
+  links.all_reduce = [this](Bytes bytes, std::span<const int> ranks) {
+    return costs_.collective(InstructionKind::all_reduce, bytes, ranks);
+  };
+  links.half_duplex = session_.experiment.simulation.options.half_duplex;
+  return links;
+}
+
+void Emulation::stand_in(runtime::Surroundings& around) {
+  around.device = device_.get();
+  around.clock = [this] { return clock_.elapsed(); };
+  around.iteration_ended = [this] { ends_.push_back({clock_.now().value(), clock_.elapsed().value()}); };
+}
+
+void Emulation::start(const comm::World& world) {
+  world.barrier();
+  clock_.start();
+}
+
+EmulationFacts Emulation::facts(const comm::World& world) const {
+  const Lateness lateness = clock_.lateness();
+  const std::size_t first = ends_.size() >= 5 ? 1 : 0;  // what warms up counts as little as in the median
+  const double count = static_cast<double>(ends_.size() - 1 - first);
+  const double model = count > 0 ? (ends_.back().model - ends_[first].model) / count : clock_.now().value();
+  const double real = count > 0 ? (ends_.back().real - ends_[first].real) / count : clock_.elapsed().value();
+  const nlohmann::json own{lateness.mean.value(), lateness.largest.value(), model, real};
+  EmulationFacts facts;
+  facts.time_dilation = clock_.dilation();
+  facts.model_iteration_time_s = model;
+  for (const std::string& text : world.gather(own.dump())) {
+    const nlohmann::json its = nlohmann::json::parse(text);
+    facts.mean_lateness_s = std::max(facts.mean_lateness_s, its[0].get<double>());
+    facts.largest_lateness_s = std::max(facts.largest_lateness_s, its[1].get<double>());
+    const double its_model = its[2].get<double>(), its_real = its[3].get<double>();
+    facts.disturbed = facts.disturbed || std::abs(its_real - its_model) > kDisturbed * its_model;
+  }
+  return facts;
+}
+
+}  // namespace millrace::app

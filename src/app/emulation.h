@@ -1,0 +1,62 @@
+// What stands in for the machine of an emulated cluster: a device, a network and a clock that model it on each rank.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "app/session.h"
+#include "base/virtual_clock.h"
+#include "comm/emulated/emulated_transport.h"
+#include "comm/mpi/world.h"
+#include "cost/analytic.h"
+#include "kernels/emulated/emulated_device.h"
+#include "program/program.h"
+#include "runtime/trainer.h"
+#include "sim/costs.h"
+
+namespace millrace::app {
+
+/// How well a run kept the modelled time.
+struct EmulationFacts {
+  double time_dilation = 1;           ///< real seconds of a modelled second
+  double model_iteration_time_s = 0;  ///< in model time alone: what a machine that is never late measures
+  double mean_lateness_s = 0;         ///< real time after the deadlines, of the rank that was latest
+  double largest_lateness_s = 0;
+  bool disturbed = false;  ///< some rank was so late that the measured time is the machine's, not the model's
+};
+
+class Emulation {
+ public:
+  /// Costs are those that the simulator takes under `contention: fixed`, so that both interpret a program alike. The
+  /// dilation makes the smallest kernel of any rank last a few milliseconds; it is the same on all ranks.
+  /// `session`, `program` and `inner` outlive it.
+  Emulation(const Session& session, const Program& program, comm::Transport& inner);
+
+  comm::Transport& transport() { return transport_; }
+  /// The device and the clock of the trainer.
+  void stand_in(runtime::Surroundings& around);
+  /// Model time begins, on all ranks together. Collective.
+  void start(const comm::World& world);
+  /// Collective; rank 0 learns the facts of all.
+  EmulationFacts facts(const comm::World& world) const;
+
+ private:
+  struct End {
+    double model = 0, real = 0;
+  };
+  Seconds kernel_time(kernels::Work work, std::span<const OpId> ops, std::int64_t rows) const;
+  kernels::EmulatedModel model() const;
+  comm::LinkModel links() const;
+
+  const Session& session_;
+  const Program& program_;
+  int rank_;
+  cost::AnalyticCost cost_;
+  sim::SimCosts costs_;
+  VirtualClock clock_;
+  std::unique_ptr<kernels::Device> device_;
+  comm::EmulatedTransport transport_;
+  std::vector<End> ends_;  // of the iterations so far, in seconds of the model
+};
+
+}  // namespace millrace::app

@@ -1,0 +1,66 @@
+// Kernels as times on the virtual clock; the tensors do not exist.
+#include "kernels/emulated/emulated_device.h"
+
+#include <array>
+#include <utility>
+
+namespace millrace::kernels {
+namespace {
+
+class EmulatedExecutable final : public Executable {
+ public:
+  EmulatedExecutable(const StageGraph& stage, const CompileOptions& options, const EmulatedModel& model,
+                     VirtualClock& clock)
+      : rows_(options.rows), bytes_(model.bytes(stage.ops, options.rows)), clock_(clock) {
+    bytes_.slots = options.slots;
+    for (const Work work : {Work::forward, Work::backward, Work::backward_input, Work::backward_weight}) {
+      times_[static_cast<std::size_t>(work)] = model.time(work, stage.ops, options.rows);
+    }
+  }
+
+  std::int64_t rows() const override { return rows_; }
+  ExecutableBytes bytes() const override { return bytes_; }
+
+  void* input(int, TensorId) override { return nullptr; }
+  const void* output(int, TensorId) override { return nullptr; }
+  void* output_gradient(int, TensorId) override { return nullptr; }
+  const void* input_gradient(int, TensorId) override { return nullptr; }
+
+  void forward(int, const BatchContext&) override { spend(Work::forward); }
+  void backward(int) override { spend(Work::backward); }
+  void backward_input(int) override { spend(Work::backward_input); }
+  void backward_weight(int) override { spend(Work::backward_weight); }
+
+ private:
+  void spend(Work work) { clock_.spend(times_[static_cast<std::size_t>(work)]); }
+
+  std::int64_t rows_;
+  ExecutableBytes bytes_;
+  std::array<Seconds, 4> times_;
+  VirtualClock& clock_;
+};
+
+class EmulatedDevice final : public Device {
+ public:
+  EmulatedDevice(EmulatedModel model, VirtualClock& clock) : model_(std::move(model)), clock_(clock) {}
+
+  std::string_view name() const override { return "emulated"; }
+  Storage storage() const override { return Storage::none; }
+  std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters&,
+                                      const CompileOptions& options) override {
+    return std::make_unique<EmulatedExecutable>(stage, options, model_, clock_);
+  }
+  void updated(Bytes values) override { clock_.spend(model_.update(values)); }
+
+ private:
+  EmulatedModel model_;
+  VirtualClock& clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_emulated_device(EmulatedModel model, VirtualClock& clock) {
+  return std::make_unique<EmulatedDevice>(std::move(model), clock);
+}
+
+}  // namespace millrace::kernels
