@@ -268,11 +268,12 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
   return chosen;
 }
 
-Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
-  const LoweringOptions options = lowering_options(tag_limit);
-  const StageDag dag = make_stage_dag(graph, plan);
-  Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
-  require_verified(graph, program, options.tag_limit);
+Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
+  LoweringOptions options = lowering_options(tag_limit);
+  options.hiding = session.experiment.train.clip_norm > 0 ? Hiding::backward : Hiding::update;
+  const StageDag dag = make_stage_dag(session.graph, plan);
+  Program program = lower(session.graph, plan, schedules::compute_order(plan, dag), batch, options);
+  require_verified(session.graph, program, options.tag_limit);
   return program;
 }
 
@@ -283,9 +284,9 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
   runtime::Programs programs;
   // Under tail `uneven` a data set smaller than a batch has short batches only.
   const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;
-  if (whole) programs.train.push_back(training_program(session.graph, plan, data.batch, tag_limit));
+  if (whole) programs.train.push_back(training_program(session, plan, data.batch, tag_limit));
   if (data.tail == dataset::Tail::uneven && train_samples % data.batch != 0) {
-    programs.train.push_back(training_program(session.graph, plan, train_samples % data.batch, tag_limit));
+    programs.train.push_back(training_program(session, plan, train_samples % data.batch, tag_limit));
   }
   for (const Program& program : programs.train) runtime::require_supported(program, session.experiment.train.clip_norm);
   std::vector<std::int64_t> sizes;

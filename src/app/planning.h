@@ -42,7 +42,8 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
                                 std::int64_t test_samples, std::int64_t tag_limit);
 
-/// The program of one full training batch.
-Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit);
+/// The program of one training batch. Communication is hidden as far as the experiment allows: updates wait for the
+/// global norm only where train.clip_norm needs it (METHODS 5, level 3).
+Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit);
 
 }  // namespace millrace::app

@@ -25,7 +25,7 @@ const std::vector<Column>& iteration_columns() {
       {"learning_rate", kReal, "1", "of this iteration's update"},
       {"time_s", kReal, "s", "from the end of the iteration before to the end of this one, on rank 0"},
       {"throughput", kReal, "samples/s", "samples of the iteration over its time"},
-      {"exposed_communication_s", kReal, "s", "part of the time in which rank 0 did not compute"},
+      {"exposed_communication_s", kReal, "s", "part of the time in which rank 0 waited for messages, reductions or sums"},
       {"skipped", ColumnType::uint8, "1", "1 where the gradient was not finite and no rank updated"},
   };
   return columns;
