@@ -57,7 +57,7 @@ struct PlanSection {
   std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
   bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
   Bytes bucket_size = 25_MiB;
-  Hiding hiding = Hiding::drain;  ///< of gradient reductions (METHODS 5)
+  std::optional<Hiding> hiding;  ///< of gradient reductions (METHODS 5); absent: auto
   sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given

@@ -51,12 +51,13 @@ sim::Reduction read_reduction(config::Reader& reader) {
   return word == kReductions.back() ? sim::Reduction::parameter_server : sim::Reduction::all_reduce;
 }
 
-const std::vector<std::string> kHidings{"drain", "backward", "update"};  // in the order of Hiding
+const std::vector<std::string> kHidings{"auto", "drain", "backward", "update"};  // auto, then in the order of Hiding
 
-Hiding read_hiding(config::Reader& reader) {
+std::optional<Hiding> read_hiding(config::Reader& reader) {
   const std::string word = reader.get("hiding", config::OneOf{kHidings}, kHidings.front());
   const auto found = std::find(kHidings.begin(), kHidings.end(), word);
-  return found == kHidings.end() ? Hiding::drain : static_cast<Hiding>(found - kHidings.begin());
+  if (found == kHidings.begin() || found == kHidings.end()) return {};
+  return static_cast<Hiding>(found - kHidings.begin() - 1);
 }
 
 plan::Recompute read_recompute(config::Reader& reader) {
@@ -232,7 +233,7 @@ Node write_plan(const PlanSection& plan) {
   node.add("objective", Node::quote(plan.objective));
   node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
   node.add("reduction", Node::quote(kReductions[static_cast<std::size_t>(plan.reduction)]));
-  node.add("hiding", Node::quote(kHidings[static_cast<std::size_t>(plan.hiding)]));
+  node.add("hiding", Node::quote(kHidings[plan.hiding ? static_cast<std::size_t>(*plan.hiding) + 1 : 0]));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));
   return node;
 }

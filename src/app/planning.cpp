@@ -33,9 +33,16 @@ std::int64_t optimizer_bytes(const runtime::TrainOptions& train) {
   return train.optimizer.momentum > 0 ? real : 0;
 }
 
+// What is not asked for otherwise is hidden as far as the experiment allows: updates wait for the global norm only
+// where something needs it (METHODS 5, level 3).
+Hiding hiding_of(const Experiment& experiment) {
+  const bool needs_norm = experiment.train.clip_norm > 0 || experiment.train.any_grid;
+  return experiment.plan.hiding.value_or(needs_norm ? Hiding::backward : Hiding::update);
+}
+
 LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_limit) {
   LoweringOptions options;
-  options.hiding = experiment.plan.hiding;
+  options.hiding = hiding_of(experiment);
   if (options.hiding == Hiding::update && experiment.train.clip_norm > 0) {
     throw InvalidInput(
         fmt::format("{}: updates that wait for their own reduction only leave no norm for "
@@ -150,7 +157,7 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, b
   settings.options.noise = {};  // draws would rank plans by luck
   settings.options.iterations = 1;
   settings.deeper_warmup = search_warmup;
-  settings.hiding = experiment.plan.hiding;
+  settings.hiding = hiding_of(experiment);
   planner::rank_by_simulation(problem, ranking.plans, settings);
 }
 

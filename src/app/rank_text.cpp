@@ -25,7 +25,9 @@ std::string to_text(const record::RankRow& row) {
               {"busy", r.busy.value()},
               {"idle", r.idle.value()},
               {"sent", r.sent_bytes},
-              {"received", r.received_bytes}}
+              {"received", r.received_bytes},
+              {"exposed", {r.exposed_messages.value(), r.exposed_reductions.value(), r.exposed_sums.value()}},
+              {"in_flight", r.reductions_in_flight.value()}}
       .dump();
 }
 
@@ -49,6 +51,10 @@ record::RankRow rank_row_from_text(const std::string& text) {
   row.report.idle = Seconds(j.at("idle").get<double>());
   row.report.sent_bytes = j.at("sent");
   row.report.received_bytes = j.at("received");
+  row.report.exposed_messages = Seconds(j.at("exposed")[0].get<double>());
+  row.report.exposed_reductions = Seconds(j.at("exposed")[1].get<double>());
+  row.report.exposed_sums = Seconds(j.at("exposed")[2].get<double>());
+  row.report.reductions_in_flight = Seconds(j.at("in_flight").get<double>());
   return row;
 }
 

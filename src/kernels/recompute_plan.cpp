@@ -14,8 +14,8 @@ constexpr int kNotRecomputed = -1;
 class Planner {
  public:
   Planner(const StageGraph& stage, const GradientFlow& flow, std::span<const OpId> recompute,
-          const std::vector<bool>& has_extra)
-      : stage_(stage), flow_(flow), has_extra_(has_extra), segments_(stage.ops.size(), kNotRecomputed) {
+          const std::vector<bool>& drops_extra)
+      : stage_(stage), flow_(flow), drops_extra_(drops_extra), segments_(stage.ops.size(), kNotRecomputed) {
     const std::vector<int> numbers = recompute_segments(*stage.graph, recompute);
     for (std::size_t i = 0; i < recompute.size(); ++i) {
       const std::size_t position = position_of(recompute[i]);
@@ -29,6 +29,9 @@ class Planner {
     plan_.drops_extra.resize(stage_.ops.size());
     find_kept();
     for (const auto& [number, positions] : members_) plan_segment(positions);
+    const auto last =
+        std::find_if(plan_.before.rbegin(), plan_.before.rend(), [](const auto& l) { return !l.empty(); });
+    if (last != plan_.before.rend()) plan_.first.swap(*last);
     return std::move(plan_);
   }
 
@@ -76,7 +79,7 @@ class Planner {
         if (!kept_.contains(tensor)) needed.insert(tensor);
       }
       if (first_backward == stage_.ops.size() && flow_.active[position]) first_backward = position;
-      const bool extra = has_extra_[position] && flow_.active[position];
+      const bool extra = drops_extra_[position] && flow_.active[position];
       const auto& outputs = op(position).outputs;
       const bool wanted = std::any_of(outputs.begin(), outputs.end(), [&](TensorId t) { return needed.contains(t); });
       if (!extra && !wanted) continue;
@@ -94,7 +97,7 @@ class Planner {
 
   const StageGraph& stage_;
   const GradientFlow& flow_;
-  const std::vector<bool>& has_extra_;
+  const std::vector<bool>& drops_extra_;
   std::vector<int> segments_;                        // by position
   std::map<int, std::vector<std::size_t>> members_;  // by segment: positions, ascending
   std::unordered_set<TensorId> kept_;
@@ -104,8 +107,8 @@ class Planner {
 }  // namespace
 
 RecomputePlan plan_recompute(const StageGraph& stage, const GradientFlow& flow, std::span<const OpId> recompute,
-                             const std::vector<bool>& has_extra) {
-  return Planner(stage, flow, recompute, has_extra).plan();
+                             const std::vector<bool>& drops_extra) {
+  return Planner(stage, flow, recompute, drops_extra).plan();
 }
 
 }  // namespace millrace::kernels

@@ -13,7 +13,9 @@ namespace millrace::kernels {
 
 /// Positions are those of StageGraph::ops.
 struct RecomputePlan {
-  /// By position of an operator: the positions, ascending, of those that run again right before its backward.
+  /// Positions, ascending, of those that run again first: before the backward begins.
+  std::vector<std::size_t> first;
+  /// By position of an operator: the positions, ascending, of others that run again right before its backward.
   std::vector<std::vector<std::size_t>> before;
   /// By position: what the operator keeps beside tensors is dropped too.
   std::vector<bool> drops_extra;
@@ -21,10 +23,10 @@ struct RecomputePlan {
   std::unordered_set<TensorId> dropped;
 };
 
-/// \param recompute   ascending; of the stage's operators.
-/// \param has_extra   by position: the operator's kernel keeps something beside tensors.
+/// \param recompute    ascending; of the stage's operators.
+/// \param drops_extra  by position: the operator's kernel keeps something beside tensors that may be dropped.
 /// An operator that backward needs nothing of does not run again.
 RecomputePlan plan_recompute(const StageGraph& stage, const GradientFlow& flow, std::span<const OpId> recompute,
-                             const std::vector<bool>& has_extra);
+                             const std::vector<bool>& drops_extra);
 
 }  // namespace millrace::kernels

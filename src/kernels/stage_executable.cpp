@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,13 +55,15 @@ struct Slot {
   std::vector<std::vector<Addition>> additions;  // by position
 };
 
-std::vector<bool> extras(std::span<const std::unique_ptr<OpKernel>> kernels) {
-  std::vector<bool> has;
-  for (const auto& kernel : kernels) has.push_back(kernel->extra_bytes() > 0);
-  return has;
+/// What kernels keep beside tensors and a second forward brings back. Where the backward is split it is not dropped:
+/// it also carries what the first half finds out for the second.
+std::vector<bool> droppable_extras(std::span<const std::unique_ptr<OpKernel>> kernels, bool split_backward) {
+  std::vector<bool> drops;
+  for (const auto& kernel : kernels) drops.push_back(kernel->extra_bytes() > 0 && !split_backward);
+  return drops;
 }
 
-constexpr std::pair<int, std::size_t> kNothingBack{-1, 0};
+constexpr int kNoSlot = -1;
 
 class StageExecutable : public Executable {
  public:
@@ -75,7 +76,7 @@ class StageExecutable : public Executable {
         kernels_(make_kernels()),
         flow_(gradient_flow(stage_)),
         again_(plan_recompute(stage_, flow_, options_.training ? std::span(options_.recompute) : std::span<OpId>(),
-                              extras(kernels_))),
+                              droppable_extras(kernels_, options_.split_backward))),
         plan_(plan_tensors(stage_, flow_, again_, options_, *factory_, kernels_)),
         block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
     slots_.resize(static_cast<std::size_t>(options_.slots));
@@ -109,7 +110,7 @@ class StageExecutable : public Executable {
     std::copy_n(context.samples.begin(), given, state.samples);
     std::fill(state.samples + given, state.samples + options_.rows, -1);  // padding rows without an id
 
-    back_ = kNothingBack;
+    back_in_ = kNoSlot;
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
       const Operands& op = state.ops[i];
       OpCall call = begin_call(state, i);
@@ -122,41 +123,36 @@ class StageExecutable : public Executable {
   }
 
   void backward(int slot) override {
+    begin_backward(slot);
     for (std::size_t i = kernels_.size(); i-- > 0;) {
-      bring_back(i, slot);
+      run_again(again_.before[i], slot);
       backward_input_of(i, slot);
       backward_weight_of(i, slot);
       tell(i);
     }
-    back_ = kNothingBack;
   }
 
   void backward_input(int slot) override {
+    begin_backward(slot);
     for (std::size_t i = kernels_.size(); i-- > 0;) {
-      bring_back(i, slot);
+      run_again(again_.before[i], slot);
       backward_input_of(i, slot);
     }
-    back_ = kNothingBack;
   }
 
   // Only one segment exists at once, so the weights' half brings each back again.
   void backward_weight(int slot) override {
+    begin_backward(slot);
     for (std::size_t i = kernels_.size(); i-- > 0;) {
-      bring_back(i, slot);
+      run_again(again_.before[i], slot);
       backward_weight_of(i, slot);
       tell(i);
     }
-    back_ = kNothingBack;
   }
 
   void recompute(int slot) override {
-    for (std::size_t i = kernels_.size(); i-- > 0;) {
-      if (again_.before[i].empty()) continue;
-      back_ = kNothingBack;
-      bring_back(i, slot);
-      back_ = {slot, i};
-      return;
-    }
+    run_again(again_.first, slot);
+    back_in_ = slot;
   }
 
   void observe(BackwardObserver* observer) override { observer_ = observer; }
@@ -286,11 +282,15 @@ class StageExecutable : public Executable {
     return call;
   }
 
-  /// The segment that the backward of operator `i` begins runs again, unless recompute() has done so.
-  void bring_back(std::size_t i, int slot) {
-    if (again_.before[i].empty() || back_ == std::pair(slot, i)) return;
+  /// The first segment runs again, unless recompute() has done so and nothing has used the workspace since.
+  void begin_backward(int slot) {
+    if (back_in_ != slot) run_again(again_.first, slot);
+    back_in_ = kNoSlot;
+  }
+
+  void run_again(const std::vector<std::size_t>& positions, int slot) const {
     const Slot& state = slots_[static_cast<std::size_t>(slot)];
-    for (const std::size_t position : again_.before[i]) {
+    for (const std::size_t position : positions) {
       const Operands& op = state.ops[position];
       OpCall call = begin_call(state, position);
       call.row_weight = 0;  // the statistics of this micro-batch are deposited already
@@ -328,8 +328,8 @@ class StageExecutable : public Executable {
   TensorPlan plan_;
   Block block_;
   std::vector<Slot> slots_;
-  std::vector<std::vector<Weights>> weights_;        // by version and position
-  std::pair<int, std::size_t> back_ = kNothingBack;  // slot and position of the segment that is back already
+  std::vector<std::vector<Weights>> weights_;  // by version and position
+  int back_in_ = kNoSlot;                      // the slot whose first segment is back
   BackwardObserver* observer_ = nullptr;
 };
 

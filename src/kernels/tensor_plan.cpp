@@ -47,6 +47,7 @@ class Planner {
         backward_times_(stage.ops.size()),
         recompute_times_(stage.ops.size(), -1) {
     std::int64_t time = 0;
+    for (const std::size_t position : again.first) recompute_times_[position] = time++;
     for (std::size_t i = stage.ops.size(); i-- > 0;) {
       for (const std::size_t position : again.before[i]) recompute_times_[position] = time++;
       backward_times_[i] = time++;
@@ -198,7 +199,7 @@ class Planner {
         } else {
           forward_.request(places.extra, kernel.extra_bytes(), time, time);
         }
-        if (recompute_times_[i] >= 0) {
+        if (recompute_times_[i] >= 0 && (again_.drops_extra[i] || !kept)) {
           const std::int64_t last = kept ? backward_time(i) : recompute_times_[i];
           backward_.request(places.recomputed_extra, kernel.extra_bytes(), recompute_times_[i], last);
         }

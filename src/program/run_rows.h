@@ -16,8 +16,9 @@ struct IterationRow {
   double gradient_norm = 0;    ///< L2 over all parameters, before clipping; NaN: not computed
   double learning_rate = 0;
   Seconds time{};
-  Seconds exposed_communication{};  ///< of this rank: the part of `time` in which it did not compute
-  bool skipped = false;             ///< the gradient was not finite; no rank updated
+  Seconds
+      exposed_communication{};  ///< of this rank: the part of `time` in which it waited for messages, reductions, sums
+  bool skipped = false;         ///< the gradient was not finite; no rank updated (or left out what was not finite)
 };
 
 struct EvaluationRow {
@@ -37,6 +38,10 @@ struct RankReport {
   std::int64_t peak_rss_bytes = 0;
   Seconds busy{};
   Seconds idle{};
+  Seconds exposed_messages{};      ///< waits for activations and gradients of other stages, their lateness included
+  Seconds exposed_reductions{};    ///< waits for gradient reductions
+  Seconds exposed_sums{};          ///< waits for norms and losses of all ranks
+  Seconds reductions_in_flight{};  ///< of gradient reductions, hidden or not
   std::int64_t sent_bytes = 0;
   std::int64_t received_bytes = 0;
 

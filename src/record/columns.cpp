@@ -25,7 +25,8 @@ const std::vector<Column>& iteration_columns() {
       {"learning_rate", kReal, "1", "of this iteration's update"},
       {"time_s", kReal, "s", "from the end of the iteration before to the end of this one, on rank 0"},
       {"throughput", kReal, "samples/s", "samples of the iteration over its time"},
-      {"exposed_communication_s", kReal, "s", "part of the time in which rank 0 did not compute"},
+      {"exposed_communication_s", kReal, "s",
+       "part of the time in which rank 0 waited for messages, reductions or sums"},
       {"skipped", ColumnType::uint8, "1", "1 where the gradient was not finite and no rank updated"},
   };
   return columns;
@@ -61,6 +62,10 @@ const std::vector<Column>& rank_columns() {
       {"sent_bytes", kBytes, "bytes", "handed to the network"},
       {"received_bytes", kBytes, "bytes", "taken from the network"},
       {"predicted_peak_bytes", kBytes, "bytes", "peak_bytes as counted before the run"},
+      {"exposed_p2p_s", kReal, "s", "waits for activations and gradients of other stages, their lateness included"},
+      {"exposed_gradients_s", kReal, "s", "waits for gradient reductions"},
+      {"exposed_other_s", kReal, "s", "waits for norms and losses of all ranks"},
+      {"gradients_in_flight_s", kReal, "s", "gradient reductions from start to end, hidden or not"},
   };
   return columns;
 }

@@ -115,11 +115,29 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
   storage::Table table = file_->make_table("ranks", rank_columns(), ranks.size(), "one row for each rank");
   for (const RankRow& row : ranks) {
     const RankReport& r = row.report;
-    table.append({row.rank, row.host, row.device, row.pipeline, row.stages, row.threads, bytes(r.weights_bytes),
-                  bytes(r.gradients_bytes), bytes(r.optimizer_bytes), bytes(r.activations_bytes),
-                  bytes(r.workspace_bytes), bytes(r.buffers_bytes), bytes(r.peak_bytes()), bytes(r.peak_rss_bytes),
-                  r.busy.value(), r.idle.value(), bytes(r.sent_bytes), bytes(r.received_bytes),
-                  bytes(row.predicted_peak_bytes)});
+    table.append({row.rank,
+                  row.host,
+                  row.device,
+                  row.pipeline,
+                  row.stages,
+                  row.threads,
+                  bytes(r.weights_bytes),
+                  bytes(r.gradients_bytes),
+                  bytes(r.optimizer_bytes),
+                  bytes(r.activations_bytes),
+                  bytes(r.workspace_bytes),
+                  bytes(r.buffers_bytes),
+                  bytes(r.peak_bytes()),
+                  bytes(r.peak_rss_bytes),
+                  r.busy.value(),
+                  r.idle.value(),
+                  bytes(r.sent_bytes),
+                  bytes(r.received_bytes),
+                  bytes(row.predicted_peak_bytes),
+                  r.exposed_messages.value(),
+                  r.exposed_reductions.value(),
+                  r.exposed_sums.value(),
+                  r.reductions_in_flight.value()});
   }
   table.flush();
 }

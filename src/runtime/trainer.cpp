@@ -268,7 +268,14 @@ RankReport Trainer::rank_report() const {
   for (const auto* runners : {&train_, &evaluation_}) {
     for (const auto& runner : *runners) report.buffers_bytes += runner->buffer_bytes();
   }
-  for (const auto& runner : train_) report.busy += runner->times().busy;
+  for (const auto& runner : train_) {
+    const StepTimes times = runner->times();
+    report.busy += times.busy;
+    report.exposed_messages += times.exposed_messages;
+    report.exposed_reductions += times.exposed_reductions;
+    report.exposed_sums += times.exposed_sums;
+    report.reductions_in_flight += times.reductions_in_flight;
+  }
   report.idle = elapsed_ - report.busy;
   report.peak_rss_bytes = peak_resident_bytes();
   report.sent_bytes = around_.transport.bytes_sent();

@@ -119,7 +119,8 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
   const Ticket ticket = open_ticket();
   auto& requests = requests_[static_cast<std::size_t>(ticket)];
   const std::int64_t bytes = element_bytes(element);
-  in_pieces(count, std::max<std::int64_t>(1, options_.largest_message_bytes / bytes), [&](std::int64_t at, int piece) {
+  const std::int64_t segment = std::min(options_.reduction_segment_bytes, options_.largest_message_bytes);
+  in_pieces(count, std::max<std::int64_t>(1, segment / bytes), [&](std::int64_t at, int piece) {
     requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * bytes, piece, mpi_type(element),
                              MPI_SUM, groups_[static_cast<std::size_t>(group)], &requests.back()),

@@ -16,7 +16,9 @@
 namespace millrace::comm {
 
 struct MpiTransportOptions {
-  std::int64_t largest_message_bytes = std::int64_t{64} << 20;  ///< longer messages and sums go in pieces
+  std::int64_t largest_message_bytes = std::int64_t{64} << 20;  ///< longer messages go in pieces
+  /// Longer sums go in segments, which overlap each other: 256 KiB to 16 MiB (METHODS 5).
+  std::int64_t reduction_segment_bytes = std::int64_t{4} << 20;
 };
 
 class MpiTransport final : public Transport {
