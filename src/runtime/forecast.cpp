@@ -7,6 +7,8 @@
 
 #include "runtime/local_edges.h"
 
+#include "runtime/tree_nodes.h"
+
 namespace millrace::runtime {
 
 RankReport forecast(const Graph& graph, const Programs& programs, const TrainOptions& options,
@@ -30,6 +32,11 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
     }
     report.weights_bytes += (1 + runner.copies()) * runner.parameters().value_bytes();
     report.gradients_bytes += runner.parameters().gradient_bytes();
+    std::size_t nodes = 0;
+    for (const Program& program : programs.train) {
+      if (options.any_grid) nodes = std::max(nodes, tree_nodes(program, runner.stage(), rank));
+    }
+    report.gradients_bytes += static_cast<std::int64_t>(nodes) * runner.parameters().gradient_bytes();
     report.optimizer_bytes += Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
     const StageRunner::Bytes bytes = runner.bytes_needed(device);
     report.activations_bytes += bytes.activations;

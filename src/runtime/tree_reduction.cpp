@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
-#include "program/storage_order.h"
+#include "runtime/tree_nodes.h"
 
 namespace millrace::runtime {
 namespace {
@@ -34,22 +34,6 @@ std::vector<int> owners_of_rows(const Program& program, const Bucket& bucket, Op
     }
   }
   return owners;
-}
-
-// The rows of a stage in the order in which their gradients become complete on `rank`.
-std::vector<std::int64_t> rows_in_order(const Program& program, std::int32_t stage, int rank) {
-  const ProgramStage& own = program.stages[static_cast<std::size_t>(stage)];
-  const auto replica =
-      static_cast<std::size_t>(std::find(own.ranks.begin(), own.ranks.end(), rank) - own.ranks.begin());
-  std::vector<std::int64_t> rows;
-  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
-    const bool completes =
-        instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_weight;
-    if (instruction.stage != stage || !completes) continue;
-    const RowInterval interval = own.rows[static_cast<std::size_t>(instruction.micro_batch)][replica];
-    for (std::int64_t row = interval.begin; row < interval.end; ++row) rows.push_back(row);
-  }
-  return rows;
 }
 
 }  // namespace
@@ -104,8 +88,7 @@ TreeReduction::TreeReduction(const Graph& graph, const Program& program, std::ve
 
 void TreeReduction::reserve_nodes() {
   for (StageRunner* runner : runners_) {
-    const std::vector<std::int64_t> rows = rows_in_order(program_, runner->stage(), rank_);
-    device_.tree(runner->parameters()).reserve(kernels::most_tree_nodes(rows, program_.batch));
+    device_.tree(runner->parameters()).reserve(tree_nodes(program_, runner->stage(), rank_));
   }
 }
 

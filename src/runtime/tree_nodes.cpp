@@ -1,0 +1,34 @@
+// Replays the backwards of a program.
+#include "runtime/tree_nodes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/gradient_tree.h"
+
+namespace millrace::runtime {
+namespace {
+
+// The rows of a stage in the order in which their gradients become complete on `rank`.
+std::vector<std::int64_t> rows_in_order(const Program& program, std::int32_t stage, int rank) {
+  const ProgramStage& own = program.stages[static_cast<std::size_t>(stage)];
+  const auto replica =
+      static_cast<std::size_t>(std::find(own.ranks.begin(), own.ranks.end(), rank) - own.ranks.begin());
+  std::vector<std::int64_t> rows;
+  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
+    const bool completes =
+        instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_weight;
+    if (instruction.stage != stage || !completes) continue;
+    const RowInterval interval = own.rows[static_cast<std::size_t>(instruction.micro_batch)][replica];
+    for (std::int64_t row = interval.begin; row < interval.end; ++row) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::size_t tree_nodes(const Program& program, std::int32_t stage, int rank) {
+  return kernels::most_tree_nodes(rows_in_order(program, stage, rank), program.batch);
+}
+
+}  // namespace millrace::runtime
