@@ -20,6 +20,7 @@ plan::TrainingBytes training_bytes(const Experiment& experiment);
 struct Planned {
   planner::Ranking ranking;
   std::string why_not;
+  std::vector<std::string> choices;  ///< what the judge chose for the first plan beside its cut, a line each
 };
 
 /// Searches, or takes `plan.file` as it is.
@@ -43,6 +44,6 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
                                 std::int64_t test_samples, std::int64_t tag_limit);
 
 /// The program of one full training batch.
-Program training_program(const Graph& graph, const Plan& plan, std::int64_t batch, std::int64_t tag_limit);
+Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit);
 
 }  // namespace millrace::app

@@ -116,7 +116,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   Chosen chosen = choose_plan(session, arguments, world);
   if (!world.root()) return ExitCode::done;
   constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
-  const Program program = training_program(session.graph, chosen.plan, session.experiment.data.batch, kAnyTag);
+  const Program program = training_program(session, chosen.plan, session.experiment.data.batch, kAnyTag);
   const sim::Simulation run = predict(session, program);
   plan::PlanReport& report = *chosen.report;
   take_times(session, run, report);

@@ -28,7 +28,7 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
   EXPECT_EQ(e.plan.schedules[0].name, "1f1b");
   EXPECT_THAT(e.plan.micro_batches, IsEmpty());
   EXPECT_THAT(e.plan.warmup, IsEmpty());
-  EXPECT_EQ(e.plan.bucket_size, 25_MiB);
+  EXPECT_EQ(e.plan.bucket_sizes, std::vector<Bytes>{25_MiB});
   EXPECT_FALSE(e.plan.stages || e.plan.pipelines || e.plan.memory_limit || e.plan.file);
   EXPECT_EQ(e.train.iterations, 100);
   EXPECT_EQ(e.train.optimizer.kind, runtime::OptimizerKind::sgd);
