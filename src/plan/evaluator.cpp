@@ -215,10 +215,10 @@ class Evaluation {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       StageReport& row = report_.stages[parts[i].row];
       const StageMemory memory = stage_memory(*parts[i].footprint, live[i]);
+      row.live_micro_batches = std::max(row.live_micro_batches, live[i]);
       if (memory.total().value() <= row.memory_bytes) continue;
       row.memory = memory;
       row.memory_bytes = memory.total().value();
-      row.live_micro_batches = live[i];
     }
     report_.peak_memory_bytes = std::max(report_.peak_memory_bytes, all.total().value());
     check_limit(device, parts, all, *std::max_element(live.begin(), live.end()));

@@ -198,9 +198,14 @@ class Dealing {
         std::max((problem_.batch + shape.replicas() - 1) / shape.replicas(), shape.pipelines * problem_.micro_batches);
     plan::PlanSet set = cut_(virtual_problem, part / static_cast<double>(left_));
     for (plan::Refused& refused : set.refusals()) plans_.refusals().push_back(std::move(refused));
+    const auto other = [&](const plan::Candidate& candidate) { return !has_shape(candidate.plan, shape); };
+    if (std::any_of(set.candidates().begin(), set.candidates().end(), other)) {
+      plans_.refuse(shape.pipelines, shape.stages, plan::Refusal::not_offered,
+                    "its plans have other numbers of pipelines or stages");
+    }
     std::vector<plan::Candidate> made;
     for (const plan::Candidate& candidate : set.candidates()) {
-      if (!has_shape(candidate.plan, shape)) continue;
+      if (other(candidate)) continue;
       plan::Candidate folded = plan::fitted(problem_, evaluate_, dealt(shape, candidate.plan));
       folded.report.partitioner = candidate.report.partitioner;
       folded.report.order = candidate.report.order;
