@@ -27,8 +27,8 @@ plan::PlanSet interleaved(const plan::Problem& problem, const config::Values& op
   plan::PlanSet plans;
   plans.refuse(
       problem.pipelines.value_or(0), problem.stages.value_or(0), plan::Refusal::not_offered,
-      fmt::format("objective {}: several stages on a device need an interleaved schedule, which no schedule of "
-                  "this version is; objective max_load has them",
+      fmt::format("objective {}: this partitioner is for max_load; for the others the schedules interleaved, zb-v and "
+                  "chimera put several stages of any partitioner's plan on a device",
                   plan::name(problem.objective)));
   return plans;
 }

@@ -28,14 +28,24 @@ std::int64_t turn_of(const Pipeline& pipeline, int number) {
 
 }  // namespace
 
-ComputeOrder interleaved(const Plan& plan, const StageDag&, const StageCosts&, const config::Values&) {
+config::Options interleaved_options() {
+  return {{"chunks", "stages of a pipeline on each device", config::Integer{1, 1024}, "2"}};
+}
+
+ComputeOrder interleaved(const Plan& plan, const StageDag&, const StageCosts&, const config::Values& options) {
   require_no_warmup(plan, "interleaved");
+  const bool chunks_given = plan.schedule_options.contains("chunks");  // else the plan's stages say it
   ComputeOrder order(plan);
   for (int n = 0; n < static_cast<int>(plan.pipelines.size()); ++n) {
     const Pipeline& pipeline = plan.pipelines[static_cast<std::size_t>(n)];
     const std::int64_t m = pipeline.micro_batches;
     const std::int64_t p = turn_of(pipeline, n);
     const std::int64_t v = static_cast<std::int64_t>(pipeline.stages.size()) / p;
+    if (chunks_given && v != options.integer("chunks")) {
+      throw InvalidInput(
+          fmt::format("schedule interleaved with {} chunks: pipeline {} has {} stages on each of {} places",
+                      options.integer("chunks"), n, v, p));
+    }
     if (v > 1 && m % p != 0) {
       throw InvalidInput(
           fmt::format("schedule interleaved with {} chunks a device needs micro-batches that are a "

@@ -33,12 +33,8 @@ std::vector<Entry>& rows() {
        one_f_one_b},
       {"hippie", "as gpipe, but the last stage turns every micro-batch round at once", hippie_options(),
        kSynchronous | kTakesWarmup, hippie},
-      {"interleaved",
-       "1F1B over several chunks a device, dealt in turn; a smaller bubble for more messages",
-       {},
-       kSynchronous,
-       interleaved,
-       Placement::in_turn},
+      {"interleaved", "1F1B over several chunks a device, dealt in turn; a smaller bubble for more messages",
+       interleaved_options(), kSynchronous, interleaved, Placement::in_turn},
       {"zb-h1",
        "1F1B with weight gradients apart: they fill the drain, at the memory of 1F1B",
        {},
@@ -50,11 +46,11 @@ std::vector<Entry>& rows() {
        kSynchronous | kSplitsBackward,
        zb_h2},
       {"zb-v", "two chunks a device in a V, backwards split: hardly a bubble at the memory of 1F1B", zb_v_options(),
-       kSynchronous | kSplitsBackward, zb_v, Placement::vee},
+       kSynchronous | kSplitsBackward | kFitsCosts, zb_v, Placement::vee},
       {"chimera",
        "two pipelines in opposite directions over the same devices, each with its copy of the weights",
        {},
-       kSynchronous,
+       kSynchronous | kFitsCosts,
        chimera,
        Placement::both_ways},
       {"pipedream",
@@ -69,7 +65,7 @@ std::vector<Entry>& rows() {
        pipedream_2bw},
       {"zb-greedy",
        "list scheduling of split backwards for unequal stages, communication and memory limits; best of many rules",
-       zb_greedy_options(), kSynchronous | kSplitsBackward, zb_greedy},
+       zb_greedy_options(), kSynchronous | kSplitsBackward | kFitsCosts, zb_greedy},
   };
   return entries;
 }
@@ -90,6 +86,7 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
   if (capabilities & kSynchronous) names.emplace_back("synchronous");
   if (capabilities & kTakesWarmup) names.emplace_back("takes_warmup");
   if (capabilities & kSplitsBackward) names.emplace_back("splits_backward");
+  if (capabilities & kFitsCosts) names.emplace_back("fits_costs");
   return names;
 }
 

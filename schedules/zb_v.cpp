@@ -73,7 +73,8 @@ class DeviceOrder {
 
 config::Options zb_v_options() {
   return {{"moves", "single moves tried on the best order; 0 is quick, for searches", config::Integer{0, 1'000'000},
-           "5000"}};
+           "5000"},
+          list_rules_option()};
 }
 
 ComputeOrder zb_v(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options) {
@@ -106,7 +107,10 @@ ComputeOrder zb_v(const Plan& plan, const StageDag& dag, const StageCosts& costs
     }
   }
   return to_compute_order(plan, best_list_order(columns, dag, ListObjective::span, "zb-v",
-                                                static_cast<std::uint64_t>(options.integer("moves")), {published}));
+
+                                                {static_cast<std::uint64_t>(options.integer("moves")),
+                                                 static_cast<std::size_t>(options.integer("rules"))},
+                                                {published}));
 }
 
 }  // namespace millrace::schedules

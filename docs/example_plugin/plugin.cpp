@@ -17,8 +17,9 @@ extern "C" const Plugin* millrace_plugin() {
                       millrace::schedules::kSynchronous,
                       example::last_first},
                      // Planning counts it as gpipe, which computes the same in another order.
-                     ScheduleTraits{"last_first", millrace::plan::gpipe_time,
-                                    [](std::int64_t micro_batches, std::int64_t) { return micro_batches; }, true}}},
+                     ScheduleTraits{
+                         "last_first", millrace::plan::gpipe_time,
+                         [](std::int64_t micro_batches, std::int64_t, std::int64_t) { return micro_batches; }, true}}},
   };
   return &plugin;
 }

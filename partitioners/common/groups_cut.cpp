@@ -143,7 +143,8 @@ std::optional<CapacityCut> CapacityCutter::solve(const std::vector<Team>& teams,
   std::vector<std::vector<std::int32_t>> from;  // [stage][place of its end]: place of its begin
   for (std::size_t s = 0; s < teams.size(); ++s) {
     const Team& team = teams[s];
-    const std::int64_t live = traits.live(problem_.micro_batches, static_cast<std::int64_t>(teams.size() - s));
+    const std::int64_t live = traits.needed(problem_.micro_batches, static_cast<std::int64_t>(teams.size() - s),
+                                            static_cast<std::int64_t>(teams.size()));
     const std::vector<std::int64_t> parts = largest_remainder(rows, team.shares);
     std::vector<const std::vector<double>*> profiles;
     for (std::size_t r = 0; r < parts.size(); ++r) profiles.push_back(&times_before(team.devices[r], parts[r]));

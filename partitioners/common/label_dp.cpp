@@ -45,7 +45,9 @@ LabelDp::LabelDp(PipelineModel& model, plan::Objective objective, Limits limits)
   labels_[0].begin = static_cast<std::uint32_t>(items_);
   list(0, items_).push_back(0);
   least_slowest_ = model.least_time(all, items_);
-  const auto live = [&](std::int32_t stages) { return model.traits().live(model.micro_batches(), stages); };
+  const auto live = [&](std::int32_t stages) {
+    return model.traits().needed(model.micro_batches(), stages, model.most_stages());
+  };
   while (model.memory_limited() && deepest_ < model.devices() && live(deepest_ + 1) > live(deepest_)) ++deepest_;
 }
 

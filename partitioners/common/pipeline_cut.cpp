@@ -17,9 +17,9 @@ Score score(plan::Objective objective, const CutFigures& figures, const Pipeline
 
 Variant variant(const PipelineModel& model, int group, std::size_t begin, std::size_t end, std::int64_t from_end) {
   const plan::Recompute recompute = model.problem().recompute;
-  const std::int64_t live = model.traits().live(model.micro_batches(), from_end);
+  const std::int64_t live = model.traits().needed(model.micro_batches(), from_end, model.most_stages());
   // A last stage with one live micro-batch runs each backward right after its forward: nothing is gained there.
-  const bool at_once = from_end == 1 && live == 1;
+  const bool at_once = from_end == 1 && model.traits().live(model.micro_batches(), 1, model.most_stages()) == 1;
   const bool may_keep = recompute != plan::Recompute::all || at_once;
   if (may_keep && (!model.memory_limited() || model.most_live(group, begin, end, false) >= live)) return Variant::kept;
   if (recompute == plan::Recompute::none) return Variant::none;

@@ -46,6 +46,7 @@ class PipelineModel {
   const Segments& segments() const { return *segments_; }
   std::size_t items() const { return items_; }
   int devices() const { return devices_; }  ///< of a pipeline
+  std::int64_t most_stages() const { return problem_->stages.value_or(devices_); }
   const plan::ScheduleTraits& traits() const { return *traits_; }
   std::int64_t micro_batches() const { return problem_->micro_batches; }
   std::int64_t rows() const { return rows_; }  ///< of a micro-batch

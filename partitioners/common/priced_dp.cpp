@@ -125,7 +125,8 @@ double PricedDp::passing(int group, std::size_t begin, std::size_t end) const {
 bool PricedDp::fits(const Option& option, int group, std::size_t begin, std::size_t end) const {
   if (!model_->memory_limited()) return true;
   const std::int64_t from_end = std::max<std::int64_t>(1, stages_ - depth_[begin]);
-  const std::int64_t live = model_->traits().live(model_->micro_batches(), end == items_ ? 1 : from_end);
+  const std::int64_t live =
+      model_->traits().needed(model_->micro_batches(), end == items_ ? 1 : from_end, model_->most_stages());
   return model_->most_live(group, begin, end, option.recompute) >= live;
 }
 
@@ -186,7 +187,7 @@ void PricedDp::wait(std::size_t option, std::size_t begin) {
 
 void PricedDp::reach(std::size_t end, const Bounds& bounds, const Prices& prices) {
   const bool all_recompute = model_->problem().recompute == plan::Recompute::all;
-  const bool last_at_once = model_->traits().live(model_->micro_batches(), 1) == 1;
+  const bool last_at_once = model_->traits().live(model_->micro_batches(), 1, model_->most_stages()) == 1;
   double least = kNever;
   std::size_t best_begin = 0, best_option = 0;
   for (std::size_t k = 0; k < options_.size(); ++k) {

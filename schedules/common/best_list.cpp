@@ -139,8 +139,12 @@ std::vector<ListRule> rules(const Columns& columns) {
 
 }  // namespace
 
+config::Option list_rules_option() {
+  return {"rules", "rules of list scheduling tried, the most promising first", config::Integer{1, 1000}, "1000"};
+}
+
 ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListObjective objective,
-                             std::string_view schedule, std::uint64_t moves, const std::vector<ColumnOrders>& known) {
+                             std::string_view schedule, ListEffort effort, const std::vector<ColumnOrders>& known) {
   for (const Column& column : columns.columns) {
     double least = 0;
     for (const std::int32_t s : column.stages) least += columns.costs[static_cast<std::size_t>(s)].activations;
@@ -161,15 +165,17 @@ ColumnOrders best_list_order(const Columns& columns, const StageDag& dag, ListOb
   std::size_t actions = 0;
   for (const std::int64_t m : columns.micro_batches) actions += 3 * static_cast<std::size_t>(m);
   std::size_t left = kRuleSteps;
+  std::size_t tried = 0;
   for (const ListRule& rule : rules(columns)) {
-    if (!best.empty() && left < actions) break;
+    if (!best.empty() && (left < actions || tried >= effort.rules)) break;
+    ++tried;
     left -= std::min(left, actions);
     if (auto orders = list_schedule(columns, dag, rule)) best.offer(std::move(*orders));
   }
   if (best.empty()) {
     throw InvalidInput(fmt::format("schedule {} finds no order under the memory limits of the devices", schedule));
   }
-  best.descend(moves);
+  best.descend(effort.moves);
   return best.take();
 }
 

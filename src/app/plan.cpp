@@ -32,6 +32,9 @@ void print_tables(const Session& session, const Planned& planned, const Argument
   } else {
     print(table_text(planner::plans_table(planned.ranking.plans)) + "\n");
     print_best(session, planned.ranking.plans.front().report, arguments.explain);
+    for (const std::string& choice : planned.choices) {
+      if (arguments.explain) print(fmt::format("chosen by simulation: {}\n", choice));
+    }
   }
   if (arguments.explain && !planned.ranking.refusals.empty()) {
     print("refused:\n" + table_text(planner::refusals_table(planned.ranking.refusals)));

@@ -142,6 +142,23 @@ void read_micro_batches(config::Reader& reader, PlanSection& plan) {
   if (!plan.micro_batches.empty()) size.refuse("give micro_batches or micro_batch_size, not both");
 }
 
+// auto, a size, or a list of candidates.
+void read_bucket_sizes(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("bucket_size");
+  if (!field) return;
+  plan.bucket_sizes.clear();
+  if (field.is_word("auto")) return;
+  for (const config::Field& item : field.items_or_one()) plan.bucket_sizes.push_back(item.as(config::Size{}));
+  if (plan.bucket_sizes.empty()) field.refuse("found an empty list, allowed: auto, a size, or sizes");
+}
+
+Node write_bucket_sizes(const std::vector<Bytes>& sizes) {
+  if (sizes.empty()) return Node::quote("auto");
+  Node list = Node::sequence();
+  for (const Bytes size : sizes) list.items.push_back(config::to_node(config::Value(size)));
+  return sizes.size() == 1 ? list.items.front() : list;
+}
+
 void read_warmup(config::Reader& reader, PlanSection& plan) {
   const config::Field field = reader.field("warmup");
   plan.search_warmup = !field || field.is_word("auto");
@@ -212,7 +229,7 @@ PlanSection read_plan(const config::Field& field) {
   plan.objective = reader.get("objective", config::OneOf{plan::objective_names()}, plan.objective);
   read_micro_batches(reader, plan);
   read_warmup(reader, plan);
-  plan.bucket_size = reader.get("bucket_size", config::Size{}, plan.bucket_size);
+  read_bucket_sizes(reader, plan);
   plan.reduction = read_reduction(reader);
   plan.hiding = read_hiding(reader);
   read_stages(reader, plan);
@@ -231,7 +248,7 @@ Node write_plan(const PlanSection& plan) {
     write_search(plan, node);
   }
   node.add("objective", Node::quote(plan.objective));
-  node.add("bucket_size", config::to_node(config::Value(plan.bucket_size)));
+  node.add("bucket_size", write_bucket_sizes(plan.bucket_sizes));
   node.add("reduction", Node::quote(kReductions[static_cast<std::size_t>(plan.reduction)]));
   node.add("hiding", Node::quote(kHidings[plan.hiding ? static_cast<std::size_t>(*plan.hiding) + 1 : 0]));
   if (plan.memory_limit) node.add("memory_limit", config::to_node(config::Value(*plan.memory_limit)));

@@ -17,7 +17,9 @@
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
+#include "planner/order_costs.h"
 #include "planner/simulated_ranking.h"
+#include "planner/virtual_stages.h"
 #include "program/lowering.h"
 #include "program/verifier.h"
 #include "runtime/supported.h"
@@ -54,10 +56,14 @@ LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_
   return options;
 }
 
-std::vector<std::string> names_of(const std::vector<Choice>& choices) {
-  std::vector<std::string> names;
-  for (const Choice& choice : choices) names.push_back(choice.name);
-  return names;
+// Places that the stages of a pipeline take under the schedule that takes fewest.
+int least_places(const PlanSection& plan, int stages) {
+  int least = stages;
+  for (const Choice& choice : plan.schedules) {
+    const int each = planner::stages_of_place(schedules::by_name(choice.name), choice.options);
+    least = std::min(least, (stages + each - 1) / each);
+  }
+  return least;
 }
 
 // A command that plans alone takes as many ranks as it is told.
@@ -73,17 +79,18 @@ void check_counts(const Session& session, const Arguments& arguments) {
   const int pipelines = plan.pipelines.value_or(1);
   const int stages =
       plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
+  const int places = least_places(plan, stages);
   const bool uneven = plan.explicit_stages.empty() &&
                       std::any_of(plan.partitioners.begin(), plan.partitioners.end(), [](const Choice& choice) {
                         return (partitioners::by_name(choice.name).capabilities & partitioners::kUnevenPipelines) != 0;
                       });
-  if (pipelines * stages > ranks || (ranks % pipelines != 0 && !uneven)) {
+  if (pipelines * places > ranks || (ranks % pipelines != 0 && !uneven)) {
     throw InvalidInput(fmt::format(
         "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines (partitioner device_aware also makes "
         "uneven ones); the job has {}{}",
         cited(session.experiment, "plan.pipelines", "plan.stages"), pipelines, stages,
-        counted(pipelines * stages, "rank"), ranks,
-        world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * stages) : ""));
+        counted(pipelines * places, "rank"), ranks,
+        world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * places) : ""));
   }
   if (stages > session.graph.size()) {
     throw InvalidInput(fmt::format("{}: {}, but model {} has {}", cited(session.experiment, "plan.stages"),
@@ -130,7 +137,7 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   problem.stages = experiment.plan.stages;
   problem.memory_limit = experiment.plan.memory_limit;
   problem.sizes = training_bytes(experiment);
-  problem.bucket_size = experiment.plan.bucket_size;
+  if (!experiment.plan.bucket_sizes.empty()) problem.bucket_size = experiment.plan.bucket_sizes.front();
   problem.micro_batch_size = experiment.plan.micro_batch_size;
   problem.recompute = experiment.plan.recompute;
   problem.seed = experiment.seed;
@@ -148,20 +155,39 @@ bool simulates(const plan::Problem& problem) {
   return affordable && !plan::is_published(problem.objective);
 }
 
-void simulate_candidates(const Session& session, const plan::Problem& problem, bool search_warmup,
-                         planner::Ranking& ranking) {
-  if (!simulates(problem)) return;
-  const Experiment& experiment = session.experiment;
+planner::SimulatedRanking search_settings(const PlanSection& plan) {
   planner::SimulatedRanking settings;
+  settings.deeper_warmup = plan.search_warmup;
+  settings.bucket_sizes = plan.bucket_sizes;
+  if (plan.bucket_sizes.empty()) {
+    settings.bucket_sizes.assign(planner::kAutomaticBucketSizes.begin(), planner::kAutomaticBucketSizes.end());
+  }
+  return settings;
+}
+
+// What turns out to be impossible goes to the refused plans.
+void simulate_candidates(const Session& session, const plan::Problem& problem, planner::SimulatedRanking settings,
+                         Planned& planned) {
+  if (!simulates(problem)) return;
+  planner::Ranking& ranking = planned.ranking;
+  const Experiment& experiment = session.experiment;
   settings.options = experiment.simulation.options;
   settings.options.noise = {};  // draws would rank plans by luck
   settings.options.iterations = 1;
-  settings.deeper_warmup = search_warmup;
   settings.hiding = hiding_of(experiment);
-  planner::rank_by_simulation(problem, ranking.plans, settings);
+  planned.choices = planner::rank_by_simulation(problem, ranking.plans, settings).choices;
+  while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
+    const plan::Candidate& refused = ranking.plans.back();
+    ranking.refusals.push_back({refused.report.partitioner, refused.report.schedule, refused.report.micro_batches,
+                                refused.report.pipelines,
+                                static_cast<int>(refused.plan.pipelines.front().stages.size()),
+                                plan::Refusal::not_offered, refused.report.why_not});
+    ranking.plans.pop_back();
+  }
 }
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
+  problem.recompute = plan::Recompute::none;  // beside what the file says
   plan::Candidate candidate;
   candidate.plan =
       plan::load_plan(*session.experiment.plan.file, session.graph,
@@ -173,7 +199,11 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   Planned planned;
   if (candidate.report.feasible) {
     planned.ranking.plans.push_back(std::move(candidate));
-    simulate_candidates(session, problem, false, planned.ranking);
+    simulate_candidates(session, problem, {.deeper_warmup = false}, planned);
+    if (planned.ranking.plans.empty()) {
+      throw InvalidInput(
+          fmt::format("{}: {}", session.experiment.plan.file->string(), planned.ranking.refusals.back().detail));
+    }
   } else {
     planned.why_not = fmt::format("the plan of {} does not fit: {}", session.experiment.plan.file->string(),
                                   candidate.report.why_not);
@@ -236,15 +266,17 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     request.partitioners.push_back(std::move(partitioner));
   }
   if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
-  request.schedules = names_of(section.schedules);
+  request.schedules.clear();
+  for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
   const auto top = static_cast<std::size_t>(arguments.top);
-  request.top = simulates(request.problem) ? std::max(top, kMostSimulated) : top;
+  request.judged_again = simulates(request.problem);
+  request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
   Planned planned;
   planned.ranking = search(request, session.experiment);
-  planned.why_not = planned.ranking.why_not();
   set_warmup(session.experiment, planned.ranking);
-  simulate_candidates(session, request.problem, section.search_warmup, planned.ranking);
+  simulate_candidates(session, request.problem, search_settings(section), planned);
+  planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;
 }
@@ -285,11 +317,11 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 }
 
 Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
-  const Graph& graph = session.graph;
   const LoweringOptions options = lowering_options(session.experiment, tag_limit);
-  const StageDag dag = make_stage_dag(graph, plan);
-  Program program = lower(graph, plan, schedules::compute_order(plan, dag), batch, options);
-  require_verified(graph, program, options.tag_limit);
+  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
+  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, cost));
+  Program program = lower(session.graph, plan, order, batch, options);
+  require_verified(session.graph, program, options.tag_limit);
   return program;
 }
 

@@ -20,6 +20,7 @@ plan::TrainingBytes training_bytes(const Experiment& experiment);
 struct Planned {
   planner::Ranking ranking;
   std::string why_not;
+  std::vector<std::string> choices;  ///< what the judge chose for the first plan beside its cut, a line each
 };
 
 /// Searches, or takes `plan.file` as it is.

@@ -43,7 +43,7 @@ double least_peak(const Problem& problem, Judge judge) {
     std::vector<OpId> ops(static_cast<std::size_t>(graph.size()));
     std::iota(ops.begin(), ops.end(), 0);
     const std::int64_t rows = (problem.batch + problem.micro_batches - 1) / problem.micro_batches;
-    const std::int64_t live = schedule_traits(problem.schedule).live(problem.micro_batches, 1);
+    const std::int64_t live = schedule_traits(problem.schedule).needed(problem.micro_batches, 1, 1);
     all += static_cast<double>(live * rows) *
            static_cast<double>(saved_bytes_per_sample(graph, ops, problem.sizes.real).value());
   }

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "plan/bounds.h"
+#include "plan/loads.h"
 #include "plan/published.h"
 #include "plan/stage_times.h"
 
@@ -45,7 +46,6 @@ class Evaluation {
   const std::vector<StageTimes>& times(int p) const { return times_.stages[static_cast<std::size_t>(p)]; }
 
   void stages(int p) {
-    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
     const auto& stages = pipeline(p).stages;
     for (std::size_t s = 0; s < stages.size(); ++s) {
       const StageTimes& time = times(p)[s];
@@ -60,33 +60,25 @@ class Evaluation {
       row.transfer_s = time.transfer.value();
       row.reduction_s = time.reduction.value();
       row.send_bytes = time.sent.value();
-      const std::int64_t m = pipeline(p).micro_batches;
-      row.live_micro_batches = pipeline(p).warmup.empty()
-                                   ? traits.live(m, static_cast<std::int64_t>(stages.size() - s))
-                                   : std::min(m, static_cast<std::int64_t>(pipeline(p).warmup[s]) + 1);
       report_.stages.push_back(std::move(row));
     }
   }
 
   // Pipelines drain on their own; a reduction starts when its last owner has ended its last backward.
   void iteration() {
-    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
     std::vector<std::vector<Seconds>> backward_ends;
-    Seconds compute_end, slowest, stage_sum;
-    int count = 0;
+    Seconds compute_end;
+    const Loads loads(plan_, times_, problem_.cluster->size(), report_.micro_batches);
     for (int p = 0; p < report_.pipelines; ++p) {
       std::vector<StageSeconds> seconds;
       for (const StageTimes& stage : times(p)) seconds.push_back(stage.seconds());
-      const Seconds end = traits.iteration_time(seconds, pipeline(p).micro_batches);
+      const Seconds end = pipeline_time(loads, p, seconds);
       compute_end = std::max(compute_end, end);
       Seconds later;
       std::vector<Seconds> ends;
       for (const StageSeconds& stage : seconds) {
         ends.push_back(end - later);
         later += stage.backward;
-        slowest = std::max(slowest, stage.total());
-        stage_sum += stage.total();
-        ++count;
       }
       backward_ends.push_back(std::move(ends));
     }
@@ -103,25 +95,47 @@ class Evaluation {
     }
     report_.iteration_time_s = report_.makespan_s = end.value();
     report_.exposed_reduction_s = (end - compute_end).value();
-    report_.bottleneck_s = slowest.value();
-    report_.balance = count > 0 && stage_sum > Seconds{} ? slowest / stage_sum * count : 1.0;
+    report_.bottleneck_s = loads.most().value();
+    report_.balance = loads.mean() > Seconds{} ? loads.most() / loads.mean() : 1.0;
     report_.throughput_samples_per_s = end > Seconds{} ? static_cast<double>(problem_.batch) / end.value() : 0.0;
     if (reduction_total > Seconds{}) {
       report_.hidden_communication.gradients = std::max(0.0, 1.0 - (end - compute_end) / reduction_total);
     }
     double busy = 0;
-    int devices = 0;
     for (int p = 0; p < report_.pipelines; ++p) {
-      for (std::size_t s = 0; s < times(p).size(); ++s) {
-        busy += times(p)[s].busy.value() * static_cast<double>(pipeline(p).micro_batches);
-        devices += static_cast<int>(pipeline(p).stages[s].devices.size());
+      for (const StageTimes& stage : times(p)) {
+        busy += stage.busy.value() * static_cast<double>(pipeline(p).micro_batches);
       }
     }
-    report_.bubble_fraction = end > Seconds{} ? std::max(0.0, 1.0 - busy / (devices * end.value())) : 0.0;
-    const auto limiting = std::find_if(report_.stages.begin(), report_.stages.end(), [&](const StageReport& row) {
-      return times(row.pipeline)[static_cast<std::size_t>(row.index)].seconds().total() == slowest;
-    });
+    report_.bubble_fraction = end > Seconds{} ? std::max(0.0, 1.0 - busy / (loads.devices() * end.value())) : 0.0;
+    const auto seconds = [&](const StageReport& row) {
+      return times(row.pipeline)[static_cast<std::size_t>(row.index)].seconds().total();
+    };
+    // The first of the slowest stages, of those on the busiest devices where devices hold several.
+    const auto limiting =
+        std::max_element(report_.stages.begin(), report_.stages.end(), [&](const auto& a, const auto& b) {
+          return std::pair(loads.of(a.devices.front()), seconds(a)) <
+                 std::pair(loads.of(b.devices.front()), seconds(b));
+        });
     limit(static_cast<std::size_t>(limiting - report_.stages.begin()));
+  }
+
+  // Stages that share devices take turns there: the busiest device, and what the schedule waits beside it.
+  Seconds pipeline_time(const Loads& loads, int p, const std::vector<StageSeconds>& seconds) const {
+    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
+    const auto m = pipeline(p).micro_batches;
+    if (!loads.shared()) return traits.iteration_time(seconds, m);
+    std::map<int, Seconds> own;  // by device: of this pipeline
+    Seconds most, busiest;
+    const auto& stages = pipeline(p).stages;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      const int device = stages[s].devices.front();
+      busiest = std::max(busiest, own[device] += seconds[s].total());
+      most = std::max(most, loads.of(device));
+    }
+    const Seconds work = most * static_cast<double>(report_.micro_batches);
+    if (traits.shared_fill == nullptr) return work;
+    return work + traits.shared_fill(seconds, static_cast<std::int64_t>(own.size()), busiest);
   }
 
   // Names the longest operator of a stage as what limits the plan.
@@ -154,29 +168,116 @@ class Evaluation {
     report_.bytes_injected = bytes;
   }
 
+  // A stage on one of its devices.
+  struct Part {
+    std::size_t row = 0;  // in report_.stages
+    const StageFootprint* footprint = nullptr;
+  };
+
   void memory() {
-    std::int64_t total = 0, ranks = 0;
-    for (StageReport& row : report_.stages) {
+    std::vector<std::vector<Part>> held(static_cast<std::size_t>(problem_.cluster->size()));
+    for (std::size_t i = 0; i < report_.stages.size(); ++i) {
+      StageReport& row = report_.stages[i];
       const Stage& stage = pipeline(row.pipeline).stages[static_cast<std::size_t>(row.index)];
       const std::vector<std::int64_t>& rows = times(row.pipeline)[static_cast<std::size_t>(row.index)].rows;
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const StageFootprint& footprint = footprint_of(stage, rows[r]);
-        const StageMemory memory = stage_memory(footprint, row.live_micro_batches);
         row.activation_bytes += footprint.per_slot.value();
         row.parameter_bytes = footprint.weights.value();
-        total += memory.total().value();
-        ++ranks;
-        if (memory.total().value() > row.memory_bytes) {
-          row.memory = memory;
-          row.memory_bytes = memory.total().value();
-        }
-        check_limit(row, memory, stage.devices[r * static_cast<std::size_t>(stage.tensor_parallel)]);
+        const int device = stage.devices[r * static_cast<std::size_t>(stage.tensor_parallel)];
+        held[static_cast<std::size_t>(device)].push_back({i, &footprint});
       }
-      report_.peak_memory_bytes = std::max(report_.peak_memory_bytes, row.memory_bytes);
+    }
+    std::int64_t total = 0, ranks = 0;
+    for (std::size_t device = 0; device < held.size(); ++device) {
+      if (held[device].empty()) continue;
+      total += device_memory(static_cast<int>(device), held[device]).value();
+      ++ranks;
     }
     report_.mean_memory_bytes = ranks > 0 ? total / ranks : 0;
     const double gibibytes = static_cast<double>(report_.peak_memory_bytes) / kGiB;
     report_.memory_efficiency = gibibytes > 0 ? report_.throughput_samples_per_s / gibibytes : 0.0;
+  }
+
+  // What the stages of one device hold together; one computes at a time, so the largest workspace serves all.
+  Bytes device_memory(int device, const std::vector<Part>& parts) {
+    StageMemory all;
+    for (const Part& part : parts) {
+      const StageMemory fixed = stage_memory(*part.footprint, 0);
+      all.weights += fixed.weights;
+      all.gradients += fixed.gradients;
+      all.optimizer += fixed.optimizer;
+      all.buffers += fixed.buffers;
+      all.workspace = std::max(all.workspace, fixed.workspace);
+    }
+    std::vector<std::int64_t> live = live_micro_batches(device, parts, all.total());
+    all.activations = activations(parts, live);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      StageReport& row = report_.stages[parts[i].row];
+      const StageMemory memory = stage_memory(*parts[i].footprint, live[i]);
+      row.live_micro_batches = std::max(row.live_micro_batches, live[i]);
+      if (memory.total().value() <= row.memory_bytes) continue;
+      row.memory = memory;
+      row.memory_bytes = memory.total().value();
+    }
+    report_.peak_memory_bytes = std::max(report_.peak_memory_bytes, all.total().value());
+    check_limit(device, parts, all, *std::max_element(live.begin(), live.end()));
+    return all.total();
+  }
+
+  HeldStage held_stage(const Part& part) const {
+    const StageReport& row = report_.stages[part.row];
+    return {pipeline(row.pipeline).micro_batches, row.index,
+            static_cast<std::int64_t>(pipeline(row.pipeline).stages.size()), part.footprint->per_slot};
+  }
+
+  // By part. `fixed`: what the device holds beside activations.
+  std::vector<std::int64_t> live_micro_batches(int device, const std::vector<Part>& parts, Bytes fixed) const {
+    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
+    std::vector<std::int64_t> live;
+    Bytes one;
+    for (const Part& part : parts) {
+      const StageReport& row = report_.stages[part.row];
+      const HeldStage stage = held_stage(part);
+      one += stage.per_slot;
+      const std::vector<int>& warmup = pipeline(row.pipeline).warmup;
+      if (warmup.empty()) {
+        live.push_back(traits.live(stage.micro_batches, stage.stages - stage.index, stage.stages));
+      } else {  // a stage that warms up by w counts as one with w behind it
+        live.push_back(traits.live(stage.micro_batches, warmup[static_cast<std::size_t>(row.index)] + 1,
+                                   *std::max_element(warmup.begin(), warmup.end()) + 1));
+      }
+    }
+    const auto limit = problem_.memory_of(device);
+    if (traits.adapts_to_memory && limit && one > Bytes(0)) {
+      const std::int64_t room = (limit->value() - fixed.value()) / one.value();
+      for (std::int64_t& count : live) count = std::clamp<std::int64_t>(room, 1, count);
+    }
+    return live;
+  }
+
+  // Sets `live` where the schedule knows what the stages of a device keep together.
+  Bytes activations(const std::vector<Part>& parts, std::vector<std::int64_t>& live) const {
+    const ScheduleTraits& traits = schedule_traits(plan_.schedule);
+    Bytes bytes;
+    if (traits.kept_together == nullptr) {
+      for (std::size_t i = 0; i < parts.size(); ++i) bytes += live[i] * parts[i].footprint->per_slot;
+      return bytes;
+    }
+    for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+      std::vector<HeldStage> column;
+      const int of = report_.stages[parts[begin].row].pipeline;
+      for (; end < parts.size() && report_.stages[parts[end].row].pipeline == of; ++end) {
+        column.push_back(held_stage(parts[end]));
+      }
+      bytes += traits.kept_together(column);
+      for (std::size_t i = begin; i < end; ++i) {  // of each stage, when the others keep nothing
+        std::vector<HeldStage> alone = column;
+        for (std::size_t j = 0; j < alone.size(); ++j) alone[j].per_slot = Bytes(j == i - begin ? 1 : 0);
+        live[i] = traits.kept_together(alone).value();
+      }
+    }
+    return bytes;
   }
 
   // Equal pipelines share their lists of operators: the list itself is the key.
@@ -186,20 +287,24 @@ class Evaluation {
     return entry->second;
   }
 
-  // The stage that is furthest over its limit is named, with the limit that it would need.
-  void check_limit(const StageReport& row, const StageMemory& memory, int device) {
+  // The device that is furthest over its limit is named by its stages, with the limit that it would need.
+  void check_limit(int device, const std::vector<Part>& parts, const StageMemory& memory, std::int64_t live) {
     const auto limit = problem_.memory_of(device);
     if (!limit || memory.total() <= *limit) return;
     report_.feasible = false;
     const std::int64_t over = memory.total().value() - limit->value();
     if (over <= furthest_over_) return;
     furthest_over_ = over;
+    std::vector<std::string> names;
+    for (const Part& part : parts) {
+      const StageReport& row = report_.stages[part.row];
+      names.push_back(fmt::format("stage {} of pipeline {}", row.index, row.pipeline));
+    }
     report_.why_not = fmt::format(
-        "stage {} of pipeline {} needs {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer "
-        "{}, "
-        "{} live micro-batches {}, workspace {}, buffers {}",
-        row.index, row.pipeline, format(memory.total()), memory.total().value(), device, format(*limit),
-        format(memory.weights), format(memory.gradients), format(memory.optimizer), row.live_micro_batches,
+        "{} need{} {} ({} bytes) on device {}, which has {}: weights {}, gradients {}, optimizer {}, {} live "
+        "micro-batches {}, workspace {}, buffers {}",
+        join(names, " and "), parts.size() == 1 ? "s" : "", format(memory.total()), memory.total().value(), device,
+        format(*limit), format(memory.weights), format(memory.gradients), format(memory.optimizer), live,
         format(memory.activations), format(memory.workspace), format(memory.buffers));
   }
 
@@ -217,6 +322,10 @@ class Evaluation {
     if (report_.objective_value) {
       report_.bound = bound_at(problem_.objective, *report_.objective_value, bound_->value);
       report_.optimality_gap = optimality_gap(problem_.objective, *report_.objective_value, *report_.bound);
+      if (report_.optimality_gap.value_or(0) >= 0) return;
+      report_.bound.reset();  // it is not proven for plans whose devices hold several stages
+      report_.bound_source.clear();
+      report_.optimality_gap.reset();
     }
   }
 

@@ -12,7 +12,7 @@ std::string_view text(Refusal reason) {
     case Refusal::more_stages_than_devices: return "more stages than devices";
     case Refusal::pipelines_do_not_divide_devices: return "the devices do not divide into that many pipelines";
     case Refusal::batch_too_small: return "the batch is smaller than pipelines × micro-batches";
-    case Refusal::not_offered: return "not offered by this partitioner";
+    case Refusal::not_offered: return "not offered";
     case Refusal::memory_exceeded: return "does not fit in memory";
     case Refusal::too_large: return "too large for this partitioner";
     case Refusal::time_limit: return "stopped by the time limit before there was a plan";

@@ -114,6 +114,7 @@ class Timing {
       slowest = total.total();
       result.forward = total.forward;
       result.backward = total.backward();
+      result.backward_weight = total.backward_weight;
     }
   }
 
@@ -140,6 +141,11 @@ class Timing {
     std::map<std::pair<int, int>, Pairs> pairs;
     const Cut& cut = cuts_.cuts[static_cast<std::size_t>(cuts_.of_pipeline[static_cast<std::size_t>(pipeline)])];
     for (const Crossing& crossing : cut.crossings) {
+      // Stages that share a device share all of them, and pass rows in place.
+      if (stages[static_cast<std::size_t>(crossing.from)].devices ==
+          stages[static_cast<std::size_t>(crossing.to)].devices) {
+        continue;
+      }
       auto between = pairs.find({crossing.from, crossing.to});
       if (between == pairs.end()) {
         const Pairs made(stages[static_cast<std::size_t>(crossing.from)], stages[static_cast<std::size_t>(crossing.to)],

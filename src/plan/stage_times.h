@@ -13,6 +13,7 @@ namespace millrace::plan {
 struct StageTimes {
   Seconds forward{};  ///< compute
   Seconds backward{};
+  Seconds backward_weight{};  ///< the part of it that is for weights
   /// Activations from other stages; their gradients take as long again. Both count for the receiving stage, so that
   /// each tensor is charged once for each stage that reads it.
   Seconds transfer{};

@@ -118,8 +118,11 @@ class Times {
   }
 
   Bound fill(int pipelines, int stages) const {
-    const auto form = schedule_traits(problem_.schedule).iteration_time;
-    const bool counted = judge_ == Judge::closed_form && (form == gpipe_time || form == one_f_one_b_time);
+    const ScheduleTraits& traits = schedule_traits(problem_.schedule);
+    const auto form = traits.iteration_time;
+    const bool shares_devices = traits.kept_together != nullptr || traits.shared_fill != nullptr;
+    const bool counted =
+        judge_ == Judge::closed_form && !shares_devices && (form == gpipe_time || form == one_f_one_b_time);
     if (!counted || stages < 2) return {};
     const double p = stages, lost = pipelines * p * (p - 1) / (micro_batches_ + p - 1) * speeds_.front().speed;
     return {total_speed_ > lost ? work_seconds() / (total_speed_ - lost) : 0.0, "pipeline fill"};

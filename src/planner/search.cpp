@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,9 @@
 #include "plan/explicit_stages.h"
 #include "plan/published.h"
 #include "planner/least_memory.h"
+#include "planner/schedule_rules.h"
+#include "planner/virtual_stages.h"
+#include "schedules/registry.h"
 
 namespace millrace::planner {
 namespace {
@@ -26,11 +30,11 @@ class Search {
   Ranking run() {
     const std::vector<std::int64_t> counts =
         request_.micro_batches.empty() ? automatic_micro_batches(request_.problem) : request_.micro_batches;
-    std::vector<std::string> schedules = request_.schedules;
+    std::vector<ScheduleChoice> schedules = request_.schedules;
     if (plan::is_published(request_.problem.objective)) schedules.resize(1);
     cells_left_ = schedules.size() * counts.size();
     used_.assign(request_.partitioners.size(), Seconds{});
-    for (const std::string& schedule : schedules) {
+    for (const ScheduleChoice& schedule : schedules) {
       for (const std::int64_t micro_batches : counts) {
         cell(schedule, micro_batches);
         --cells_left_;
@@ -45,20 +49,31 @@ class Search {
   }
 
  private:
-  void cell(const std::string& schedule, std::int64_t micro_batches) {
+  void cell(const ScheduleChoice& schedule, std::int64_t micro_batches) {
     plan::Problem problem = request_.problem;
-    problem.schedule = schedule;
+    problem.schedule = schedule.name;
+    schedule_options_ = written_options(schedule.name, schedule.options);
     problem.micro_batches = micro_batches;
     const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem);
     if (request_.explicit_stages) {
-      take(problem, "explicit", [&] { return plan::explicit_stages(problem, *request_.explicit_stages, *evaluate); });
+      plan::Problem shaped = problem;
+      if (deals(problem)) shaped.stages = static_cast<int>(request_.explicit_stages->size());
+      take(problem, "explicit", [&] {
+        return cut(shaped, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double) {
+          return plan::explicit_stages(of, *request_.explicit_stages, judge);
+        });
+      });
     } else {
       for (std::size_t i = 0; i < request_.partitioners.size(); ++i) {
         const PartitionerChoice& choice = request_.partitioners[i];
         const partitioners::Entry& entry = partitioners::by_name(choice.name);
         if (!takes_part(entry)) continue;
         const config::Values options = share_of_time(choice.options, used_[i]);
-        used_[i] += take(problem, choice.name, [&] { return entry.partition(problem, options, *evaluate); });
+        used_[i] += take(problem, choice.name, [&] {
+          return cut(problem, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
+            return entry.partition(of, part < 1 ? part_of_time(options, part) : options, judge);
+          });
+        });
       }
     }
     share_bounds();
@@ -66,6 +81,21 @@ class Search {
     found_.clear();
     // Few are shown: the others need not be held while the rest is searched.
     if (ranking_.plans.size() > 64 + 2 * request_.top) keep_best(request_.top);
+  }
+
+  using Cut = std::function<plan::PlanSet(const plan::Problem&, plan::Evaluator&, double part)>;
+
+  // Objectives of published planners know no schedule.
+  static bool deals(const plan::Problem& problem) {
+    return deals_stages(schedules::by_name(problem.schedule)) && !plan::is_published(problem.objective);
+  }
+
+  plan::PlanSet cut(const plan::Problem& problem, const ScheduleChoice& schedule, plan::Evaluator& evaluate,
+                    const Cut& cutter) {
+    if (!deals(problem)) return cutter(problem, evaluate, 1.0);
+    return virtual_stage_plans(problem, schedule.options, evaluate, [&](const plan::Problem& of, double part) {
+      return cutter(of, *make_evaluator_(of), part);
+    });
   }
 
   // Other ranks help those that search together; the plans of the rest are rank 0's to find.
@@ -82,6 +112,11 @@ class Search {
     return options;
   }
 
+  static config::Values part_of_time(config::Values options, double part) {
+    if (options.has("time_limit")) options.set("time_limit", Seconds(options.duration("time_limit").value() * part));
+    return options;
+  }
+
   // Returns how long it took.
   Seconds take(const plan::Problem& problem, const std::string& partitioner,
                const std::function<plan::PlanSet()>& partition) {
@@ -91,6 +126,15 @@ class Search {
     for (plan::Candidate& candidate : plans.candidates()) {
       candidate.report.planning_time_s = seconds;
       if (candidate.report.stopped_by == "time") late_.insert(partitioner);
+      if (!plan::is_published(problem.objective)) {
+        candidate.plan.schedule_options.insert(schedule_options_.begin(), schedule_options_.end());
+        const std::string rule = broken_rule(candidate.plan);
+        if (!rule.empty()) {
+          plans.refuse(candidate.report.pipelines, static_cast<int>(candidate.plan.pipelines.front().stages.size()),
+                       plan::Refusal::not_offered, rule);
+          continue;
+        }
+      }
       if (candidate.report.feasible) {
         found_.push_back(std::move(candidate));
       } else {
@@ -152,30 +196,43 @@ class Search {
     }
   }
 
-  // Sorts, drops plans that were found before under another name, and keeps the first `most`.
+  // Sorts, drops plans that were found before under another name, and keeps the first `most`; of each schedule the
+  // first of its part, where closed forms, which know schedules unequally well, do not decide in the end.
   void keep_best(std::size_t most) {
     const plan::Objective objective = request_.problem.objective;
     std::stable_sort(ranking_.plans.begin(), ranking_.plans.end(),
                      [&](const auto& a, const auto& b) { return plan::better(objective, a, b); });
-    std::vector<plan::Candidate> kept;
+    const std::size_t part = request_.judged_again ? std::max<std::size_t>(1, most / request_.schedules.size()) : most;
+    std::map<std::string, std::size_t> of_schedule;
+    std::vector<plan::Candidate> kept, others;
     for (plan::Candidate& candidate : ranking_.plans) {
       if (kept.size() == most) break;
-      const bool known = std::any_of(kept.begin(), kept.end(), [&](const auto& k) { return k.plan == candidate.plan; });
-      if (!known) kept.push_back(std::move(candidate));
+      const auto same = [&](const plan::Candidate& other) { return other.plan == candidate.plan; };
+      if (std::any_of(kept.begin(), kept.end(), same) || std::any_of(others.begin(), others.end(), same)) continue;
+      const bool within = of_schedule[candidate.plan.schedule]++ < part;
+      (within ? kept : others).push_back(std::move(candidate));
     }
+    for (std::size_t i = 0; i < others.size() && kept.size() < most; ++i) kept.push_back(std::move(others[i]));
+    std::stable_sort(kept.begin(), kept.end(),
+                     [&](const auto& a, const auto& b) { return plan::better(objective, a, b); });
     ranking_.plans = std::move(kept);
   }
 
   const Request& request_;
   const MakeEvaluator& make_evaluator_;
   std::vector<plan::Candidate> found_;  // in the cell at hand
-  std::size_t cells_left_ = 0;          // with that one
-  std::vector<Seconds> used_;           // by each partitioner
-  std::set<std::string> late_;          // that the time limit ended in some cell: better plans may be left out
+  std::map<std::string, std::string> schedule_options_;
+  std::size_t cells_left_ = 0;  // with that one
+  std::vector<Seconds> used_;   // by each partitioner
+  std::set<std::string> late_;  // that the time limit ended in some cell: better plans may be left out
   Ranking ranking_;
 };
 
 }  // namespace
+
+ScheduleChoice ScheduleChoice::of(const std::string& name) {
+  return {name, config::defaults(schedules::by_name(name).options)};
+}
 
 std::unique_ptr<plan::Evaluator> closed_form(const plan::Problem& problem) {
   return std::make_unique<plan::ClosedFormEvaluator>(problem);

@@ -20,14 +20,23 @@ struct PartitionerChoice {
   config::Values options;  ///< read against the registry row's records, defaults filled in
 };
 
+struct ScheduleChoice {
+  std::string name;
+  config::Values options;  ///< read against the registry row's records, defaults filled in
+
+  /// With the defaults. \throws InvalidInput  a name that is not there.
+  static ScheduleChoice of(const std::string& name);
+};
+
 struct Request {
   plan::Problem problem;  ///< its schedule and micro_batches are set by the search
   std::vector<PartitionerChoice> partitioners;
   /// The user's own stages, as patterns (plan/op_patterns.h): taken as they are, in place of the partitioners.
   std::optional<std::vector<std::vector<std::string>>> explicit_stages;
-  std::vector<std::string> schedules{"1f1b"};
+  std::vector<ScheduleChoice> schedules{ScheduleChoice::of("1f1b")};
   std::vector<std::int64_t> micro_batches;  ///< of each pipeline, to be tried; empty: auto
   std::size_t top = 5;                      ///< plans that are kept
+  bool judged_again = false;                ///< by another judge: each schedule keeps its part of `top`
   Seconds patience{1};                      ///< where nothing fits, to look for the least memory that does
 };
 
@@ -59,11 +68,12 @@ std::unique_ptr<plan::Evaluator> closed_form(const plan::Problem& problem);
 std::vector<std::int64_t> automatic_micro_batches(const plan::Problem& problem);
 inline constexpr double kAutomaticWork = 5e7;
 
-/// Runs every partitioner for every schedule and number of micro-batches; for objectives of published planners, which
-/// know no schedule, for the first schedule. A partitioner's time limit is for all of its calls together. The same
-/// request gives the same ranking, unless a time limit stops a partitioner or what makes `least_memory` minimal. With
-/// Problem::exchange all ranks call it; the ranking is rank 0's. \throws InvalidInput  unknown names, and explicit
-/// stages that are no cover (plan/explicit_stages.h).
+/// Runs every partitioner for every schedule and number of micro-batches; schedules that put several stages on a device
+/// have theirs dealt (virtual_stages.h), and plans that break a rule of their schedule are refused in its words. For
+/// objectives of published planners, which know no schedule, for the first schedule. A partitioner's time limit is for
+/// all of its calls together. The same request gives the same ranking, unless a time limit stops a partitioner or what
+/// makes `least_memory` minimal. With Problem::exchange all ranks call it; the ranking is rank 0's. \throws
+/// InvalidInput  unknown names, and explicit stages that are no cover (plan/explicit_stages.h).
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator = closed_form);
 
 /// The same, with `least_memory` as the plans that do not fit tell it, not yet minimal.

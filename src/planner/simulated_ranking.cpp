@@ -12,11 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/errors.h"
+#include "base/text.h"
 #include "plan/bounds.h"
+#include "planner/order_costs.h"
+#include "planner/program_memory.h"
+#include "planner/schedule_rules.h"
 #include "planner/simulated.h"
 #include "program/lowering.h"
-#include "program/stage_dag.h"
 #include "schedules/registry.h"
 #include "sim/simulate.h"
 
@@ -27,6 +32,18 @@ namespace {
 constexpr double kWorthwhile = 0.99;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
+std::string percent(double seconds, double of) { return fmt::format("{:+.1f} %", 100 * (seconds / of - 1)); }
+
+// A program of a candidate, simulated.
+struct Trial {
+  Plan plan;
+  sim::Simulation run;
+  ProgramMemory memory;
+  bool reduces = false;  // gradients, over several ranks
+
+  double seconds() const { return run.iteration_time.value(); }
+};
+
 class Ranker {
  public:
   Ranker(const plan::Problem& problem, std::vector<plan::Candidate>& candidates, const SimulatedRanking& settings)
@@ -34,32 +51,78 @@ class Ranker {
         candidates_(candidates),
         settings_(settings),
         costs_(costs_of(*problem.cost, *problem.cluster, problem.sizes.real, settings.options)),
+        counted_(*problem.graph, problem.sizes),
+        bytes_(counted_),
         start_(std::chrono::steady_clock::now()) {}
 
   SimulatedCounts run() {
-    std::vector<std::size_t> order(candidates_.size());
-    std::iota(order.begin(), order.end(), 0);
     std::vector<double> bounds;
-    for (const plan::Candidate& candidate : candidates_) {
-      bounds.push_back(value(candidate.report, least_iteration_time(candidate).value()));
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bounds[a] < bounds[b]; });
+    for (const plan::Candidate& candidate : candidates_) bounds.push_back(bound(candidate));
     scores_.resize(candidates_.size());
+    choices_.resize(candidates_.size());
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       scores_[i] = {2, value(candidates_[i].report, candidates_[i].report.iteration_time_s)};
     }
-    for (const std::size_t i : order) judge(i, bounds[i]);
-    return sort();
+    for (const std::size_t i : order(bounds)) judge(i, bounds[i]);
+    sort();
+    settle_first();
+    return counts_;
   }
 
  private:
-  // 0: simulated; 1: cannot win; 2: not simulated. Then the value, less is better.
+  // 0: simulated; 1: cannot win; 2: not simulated; 3: it cannot be run. Then the value, less is better.
   using Score = std::pair<int, double>;
 
   // What is minimised: seconds, or seconds · bytes for memory efficiency, whose throughput is of one batch.
   double value(const plan::PlanReport& report, double seconds) const {
     if (problem_.objective != plan::Objective::memory_efficiency) return seconds;
     return seconds * static_cast<double>(report.peak_memory_bytes);
+  }
+
+  double value(const Trial& trial) const {
+    if (problem_.objective != plan::Objective::memory_efficiency) return trial.seconds();
+    return trial.seconds() * static_cast<double>(peak(trial.memory));
+  }
+
+  static std::int64_t peak(const ProgramMemory& memory) {
+    std::int64_t most = 0;
+    for (const plan::StageMemory& rank : memory.ranks) most = std::max(most, rank.total().value());
+    return most;
+  }
+
+  // No variant of the candidate has a better value. A device holds one micro-batch of its fullest stage at the least,
+  // without it where it may be computed again.
+  double bound(const plan::Candidate& candidate) const {
+    const double seconds = least_iteration_time(candidate).value();
+    if (problem_.objective != plan::Objective::memory_efficiency) return seconds;
+    std::int64_t least = 0;
+    for (const plan::StageReport& row : candidate.report.stages) {
+      const std::int64_t one = row.memory.activations.value() / std::max<std::int64_t>(1, row.live_micro_batches);
+      const bool again = problem_.recompute == plan::Recompute::automatic;
+      least = std::max(least, row.memory_bytes - row.memory.activations.value() + (again ? 0 : one));
+    }
+    return seconds * static_cast<double>(least);
+  }
+
+  // From the lowest bound up, so that most of what cannot win is never simulated; before them the best of each schedule
+  // by closed form, which are near the best and rule others out.
+  std::vector<std::size_t> order(const std::vector<double>& bounds) const {
+    std::map<std::string, std::size_t> best;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (!candidates_[i].report.feasible) continue;
+      const auto [known, is_new] = best.try_emplace(candidates_[i].plan.schedule, i);
+      if (!is_new && scores_[i] < scores_[known->second]) known->second = i;
+    }
+    std::vector<std::size_t> order(candidates_.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto later = [&](std::size_t i) {
+      const auto known = best.find(candidates_[i].plan.schedule);
+      return known == best.end() || known->second != i;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(later(a), bounds[a]) < std::pair(later(b), bounds[b]);
+    });
+    return order;
   }
 
   void judge(std::size_t index, double bound) {
@@ -72,70 +135,133 @@ class Ranker {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
     if (took.count() > settings_.time_limit.value()) return;
-    std::optional<Plan> winner;
-    sim::Simulation fastest;
-    for (Plan& variant : variants(candidate)) {
+    std::optional<Trial> winner;
+    try {
+      winner = simulate(with_quick_order(candidate.plan));
+    } catch (const InvalidInput& refusal) {
+      ++counts_.refused;
+      scores_[index].first = 3;
+      candidate.report.feasible = false;
+      candidate.report.why_not = refusal.what();
+      return;
+    }
+    if (!fits(winner->memory)) {
+      scores_[index].first = 3;
+      candidate.report.feasible = false;
+      candidate.report.why_not =
+          fmt::format("its order keeps {} on the fullest rank", format(Bytes(peak(winner->memory))));
+      return;
+    }
+    vary(*winner, choices_[index]);
+    take(*winner, candidate);
+    scores_[index] = {0, value(*winner)};
+    best_ = std::min(best_, scores_[index].second);
+  }
+
+  Trial simulate(Plan plan) {
+    const Program program =
+        lower(*problem_.graph, plan, fitted_order(plan, problem_), problem_.batch, {.hiding = settings_.hiding});
+    sim::Options options = settings_.options;
+    options.iterations += program.overlap;
+    ++counts_.simulated;
+    const bool reduces = std::any_of(program.buckets.begin(), program.buckets.end(),
+                                     [](const Bucket& bucket) { return bucket.owners.size() > 1; });
+    return {std::move(plan), sim::simulate(*problem_.graph, program, costs_, options), program_memory(program, bytes_),
+            reduces};
+  }
+
+  bool fits(const ProgramMemory& memory) const {
+    for (std::size_t rank = 0; rank < memory.ranks.size(); ++rank) {
+      const std::optional<Bytes> limit = problem_.memory_of(static_cast<int>(rank));
+      if (limit && memory.ranks[rank].total() > *limit) return false;
+    }
+    return true;
+  }
+
+  // One choice after the other, each from the best so far: the plan itself comes first, and a variant has to be better.
+  void vary(Trial& winner, std::vector<std::string>& lines) {
+    if (problem_.recompute == plan::Recompute::automatic) {
+      std::vector<std::pair<std::string, Plan>> others;
+      if (recomputes(winner.plan)) others.emplace_back("none", with_recompute(winner.plan, false));
+      if (problem_.objective == plan::Objective::memory_efficiency && !recomputes(winner.plan)) {
+        others.emplace_back("all stages", with_recompute(winner.plan, true));
+      }
+      choose("recompute", recomputes(winner.plan) ? "where needed" : "none", std::move(others), winner, lines);
+    }
+    if (winner.reduces) {
+      std::vector<std::pair<std::string, Plan>> others;
+      for (const Bytes size : settings_.bucket_sizes) {
+        if (size == winner.plan.bucket_size) continue;
+        others.emplace_back(format(size), winner.plan);
+        others.back().second.bucket_size = size;
+      }
+      choose("bucket size", format(winner.plan.bucket_size), std::move(others), winner, lines);
+    }
+    if (settings_.deeper_warmup) {
+      std::vector<std::pair<std::string, Plan>> others;
+      if (auto deeper = deepened(winner.plan)) others.emplace_back("twice its depth", std::move(*deeper));
+      choose("warm-up", "the schedule's own", std::move(others), winner, lines);
+    }
+  }
+
+  // Keeps the best of the plan at hand and the others, and notes what was compared.
+  void choose(const std::string& what, std::string own, std::vector<std::pair<std::string, Plan>> others, Trial& winner,
+              std::vector<std::string>& lines) {
+    std::string chosen = own;
+    std::vector<std::pair<std::string, double>> tried{{std::move(own), winner.seconds()}};
+    for (auto& [name, plan] : others) {
       try {
-        const Program program =
-            lower(*problem_.graph, variant, schedules::compute_order(variant, make_stage_dag(*problem_.graph, variant)),
-                  problem_.batch, {.hiding = settings_.hiding});
-        sim::Options options = settings_.options;
-        options.iterations += program.overlap;
-        sim::Simulation run = sim::simulate(*problem_.graph, program, costs_, options);
-        ++counts_.simulated;
-        if (winner && run.iteration_time > fastest.iteration_time * kWorthwhile) continue;
-        fastest = std::move(run);
-        winner = std::move(variant);
+        Trial trial = simulate(std::move(plan));
+        if (!fits(trial.memory)) continue;
+        tried.emplace_back(name, trial.seconds());
+        if (value(trial) > value(winner) * kWorthwhile) continue;
+        winner = std::move(trial);
+        chosen = name;
       } catch (const InvalidInput&) {
         ++counts_.refused;
       }
     }
-    if (!winner) return;
-    candidate.plan = std::move(*winner);
-    take(fastest, candidate);
-    scores_[index] = {0, value(candidate.report, candidate.report.iteration_time_s)};
-    best_ = std::min(best_, scores_[index].second);
-  }
-
-  // The plan itself comes first: a variant has to be better.
-  std::vector<Plan> variants(const plan::Candidate& candidate) const {
-    std::vector<Plan> plans{candidate.plan};
-    for (const Bytes size : settings_.bucket_sizes) {
-      if (size == candidate.plan.bucket_size) continue;
-      plans.push_back(candidate.plan);
-      plans.back().bucket_size = size;
+    if (tried.size() == 1) return;
+    std::string line = fmt::format("{}: {}", what, chosen);
+    for (const auto& [name, seconds] : tried) {
+      if (name != chosen) line += fmt::format("; {}: {} of time", name, percent(seconds, winner.seconds()));
     }
-    if (settings_.deeper_warmup) deepen(candidate, plans);
-    return plans;
+    lines.push_back(std::move(line));
   }
 
-  void deepen(const plan::Candidate& candidate, std::vector<Plan>& plans) const {
-    const schedules::Entry& schedule = schedules::by_name(candidate.plan.schedule);
-    if ((schedule.capabilities & schedules::kTakesWarmup) == 0) return;
-    Plan deeper = candidate.plan;
-    for (std::size_t p = 0; p < deeper.pipelines.size(); ++p) {
-      Pipeline& pipeline = deeper.pipelines[p];
-      if (!pipeline.warmup.empty() || pipeline.stages.size() < 2) return;
+  static bool recomputes(const Plan& plan) {
+    return std::any_of(plan.pipelines.begin(), plan.pipelines.end(), [](const Pipeline& pipeline) {
+      return std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
+                         [](const Stage& stage) { return !stage.recompute.empty(); });
+    });
+  }
+
+  Plan with_recompute(Plan plan, bool all) const {
+    for (Pipeline& pipeline : plan.pipelines) {
+      for (Stage& stage : pipeline.stages) stage.recompute = all ? stage.ops : OpList{};
+    }
+    return plan;
+  }
+
+  // Twice the depth of a chain of stages (METHODS 2, measured fact 2).
+  static std::optional<Plan> deepened(const Plan& plan) {
+    if ((schedules::by_name(plan.schedule).capabilities & schedules::kTakesWarmup) == 0) return std::nullopt;
+    Plan deeper = plan;
+    for (Pipeline& pipeline : deeper.pipelines) {
+      if (!pipeline.warmup.empty() || pipeline.stages.size() < 2) return std::nullopt;
       const auto last = static_cast<std::int64_t>(pipeline.stages.size()) - 1;
       for (std::int64_t s = 0; s <= last; ++s) {
         pipeline.warmup.push_back(static_cast<int>(std::min(pipeline.micro_batches, 2 * (last - s))));
       }
     }
-    for (const plan::StageReport& row : candidate.report.stages) {
-      const Pipeline& pipeline = deeper.pipelines[static_cast<std::size_t>(row.pipeline)];
-      const std::int64_t warmup = pipeline.warmup[static_cast<std::size_t>(row.index)];
-      const std::int64_t live = std::min(pipeline.micro_batches, warmup + 1);
-      const std::int64_t more = live - row.live_micro_batches;
-      const std::int64_t each = row.memory.activations.value() / std::max<std::int64_t>(1, row.live_micro_batches);
-      for (const int device : row.devices) {
-        const std::optional<Bytes> limit = problem_.memory_of(device);
-        if (limit && row.memory_bytes + more * each > limit->value()) return;
-      }
-    }
-    plans.push_back(std::move(deeper));
+    return deeper;
   }
 
-  void take(const sim::Simulation& run, plan::Candidate& candidate) {
+  void take(const Trial& trial, plan::Candidate& candidate) {
+    const sim::Simulation& run = trial.run;
+    std::map<std::string, std::string> schedule_options = std::move(candidate.plan.schedule_options);
+    candidate.plan = trial.plan;
+    candidate.plan.schedule_options = std::move(schedule_options);  // without what made the search quick
     plan::PlanReport& report = candidate.report;
     report.iteration_time_s = run.iteration_time.value();
     report.makespan_s = run.makespan.value();
@@ -144,22 +270,23 @@ class Ranker {
     report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
                                    run.hidden(sim::Traffic::tensor)};
     if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
-    // A deeper warm-up keeps more micro-batches.
-    std::int64_t peak = 0;
-    for (plan::StageReport& row : report.stages) {
-      const Pipeline& pipeline = candidate.plan.pipelines[static_cast<std::size_t>(row.pipeline)];
-      if (!pipeline.warmup.empty()) {
-        const std::int64_t each = row.memory.activations.value() / std::max<std::int64_t>(1, row.live_micro_batches);
-        const std::int64_t warmup = pipeline.warmup[static_cast<std::size_t>(row.index)];
-        row.live_micro_batches = std::min(pipeline.micro_batches, warmup + 1);
-        row.memory.activations = Bytes(each * row.live_micro_batches);
-        row.memory_bytes = row.memory.total().value();
-      }
-      peak = std::max(peak, row.memory_bytes);
-    }
-    report.peak_memory_bytes = std::max(report.peak_memory_bytes, peak);
+    take_memory(trial.memory, report);
     report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
     if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
+  }
+
+  // That of the order, where closed forms could only bound it. Rows of a report are the program's stages.
+  static void take_memory(const ProgramMemory& memory, plan::PlanReport& report) {
+    std::int64_t sum = 0;
+    for (const plan::StageMemory& rank : memory.ranks) sum += rank.total().value();
+    report.peak_memory_bytes = peak(memory);
+    report.mean_memory_bytes = sum / static_cast<std::int64_t>(memory.ranks.size());
+    for (std::size_t s = 0; s < report.stages.size(); ++s) {
+      plan::StageReport& row = report.stages[s];
+      row.live_micro_batches = memory.live_micro_batches[s];
+      row.memory = memory.stages[s];
+      row.memory_bytes = row.memory.total().value();
+    }
   }
 
   // What is proven of closed forms need not hold in simulated time: the bound is one that holds for any judge.
@@ -184,22 +311,34 @@ class Ranker {
     report.optimality_gap = gap;
   }
 
-  SimulatedCounts sort() {
+  void sort() {
     std::vector<std::size_t> order(candidates_.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores_[a] < scores_[b]; });
     std::vector<plan::Candidate> sorted;
     for (const std::size_t i : order) sorted.push_back(std::move(candidates_[i]));
+    if (!order.empty()) counts_.choices = std::move(choices_[order.front()]);
     candidates_ = std::move(sorted);
-    return counts_;
+    std::sort(scores_.begin(), scores_.end());
+  }
+
+  // Schedules that search for their order were searched quickly: the plan that is used gets all of it.
+  void settle_first() {
+    if (candidates_.empty() || scores_.front().first != 0) return;
+    plan::Candidate& first = candidates_.front();
+    if (with_quick_order(first.plan) == first.plan) return;
+    take(simulate(first.plan), first);
   }
 
   const plan::Problem& problem_;
   std::vector<plan::Candidate>& candidates_;
   const SimulatedRanking& settings_;
   sim::SimCosts costs_;
+  plan::AnalyticBytes counted_;
+  KnownFootprints bytes_;
   std::chrono::steady_clock::time_point start_;
   std::vector<Score> scores_;
+  std::vector<std::vector<std::string>> choices_;                                      // of each candidate
   std::map<std::pair<std::string, std::int64_t>, std::optional<plan::Bound>> bounds_;  // by schedule and micro-batches
   double best_ = std::numeric_limits<double>::infinity();
   SimulatedCounts counts_;

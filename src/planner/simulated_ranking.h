@@ -1,8 +1,10 @@
 // The judge of plans: candidates are simulated, closed forms only tell which of them cannot win.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "plan/objective.h"
@@ -14,7 +16,7 @@ namespace millrace::planner {
 
 struct SimulatedRanking {
   sim::Options options{};             ///< rows are not kept
-  std::vector<Bytes> bucket_sizes{};  ///< tried beside each plan's own
+  std::vector<Bytes> bucket_sizes{};  ///< tried beside each plan's own, where gradients are reduced
   bool deeper_warmup = true;          ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
   Hiding hiding = Hiding::drain;      ///< of gradient reductions
   Seconds time_limit{10};             ///< what is not simulated by then keeps its closed form, behind the others
@@ -23,17 +25,27 @@ struct SimulatedRanking {
 struct SimulatedCounts {
   std::size_t simulated = 0;  ///< plans and their variants
   std::size_t pruned = 0;     ///< by a lower bound that was not better than the best simulated
-  std::size_t refused = 0;    ///< no program or no schedule for them: they keep their closed form
+  std::size_t refused = 0;    ///< by their schedule, variants too
+  /// What was chosen for the first candidate beside its cut, and among what: a line each.
+  std::vector<std::string> choices{};
 };
 
 /// Mean busy time of the replicas of the fullest stage, or of the stages that devices hold together: no schedule is
 /// faster, whatever the lengths of micro-batches.
 Seconds least_iteration_time(const plan::Candidate& candidate);
 
-/// Simulates `candidates` of `problem` with their schedules, micro-batches, warm-ups and bucket sizes, puts the best
-/// variant of each in its place with its simulated times, and sorts them by the objective (throughput or
-/// memory_efficiency; others are left as they are). Costs that candidates have in common are asked for once.
-/// \pre the plans are valid.
+/// What `bucket_size: auto` tries.
+inline constexpr std::array<Bytes, 4> kAutomaticBucketSizes{Bytes(1 << 20), Bytes(5 << 20), Bytes(25 << 20),
+                                                            Bytes(100 << 20)};
+
+/// Simulates `candidates` of `problem` with their schedules and micro-batches, first the best of each schedule by
+/// closed form, then those with the lowest bounds; tries other bucket sizes, deeper warm-ups and, where the problem
+/// leaves it open, recomputation, one after the other, and keeps what is at least a percent better and fits. The best
+/// variant of each takes its place with the times and memory of its program and what was compared
+/// (SimulatedCounts::choices); all are sorted by the objective (throughput or memory_efficiency; others are left as
+/// they are). Schedules that search for their order do so quickly, and again in full for the first. Candidates that
+/// their schedule refuses, or whose order keeps more than their devices have, become infeasible and come last. Costs
+/// that candidates have in common are asked for once. \pre the plans are valid.
 SimulatedCounts rank_by_simulation(const plan::Problem& problem, std::vector<plan::Candidate>& candidates,
                                    const SimulatedRanking& settings);
 

@@ -28,7 +28,7 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
   EXPECT_EQ(e.plan.schedules[0].name, "1f1b");
   EXPECT_THAT(e.plan.micro_batches, IsEmpty());
   EXPECT_THAT(e.plan.warmup, IsEmpty());
-  EXPECT_EQ(e.plan.bucket_size, 25_MiB);
+  EXPECT_EQ(e.plan.bucket_sizes, std::vector<Bytes>{25_MiB});
   EXPECT_FALSE(e.plan.stages || e.plan.pipelines || e.plan.memory_limit || e.plan.file);
   EXPECT_EQ(e.train.iterations, 100);
   EXPECT_EQ(e.train.optimizer.kind, runtime::OptimizerKind::sgd);
@@ -42,6 +42,12 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
   EXPECT_EQ(e.train.evaluate_every, 0);
   EXPECT_EQ(e.train.seed, 1U);
   EXPECT_EQ(e.output, "results/tiny.h5");
+}
+
+TEST(Experiment, BucketSizesAreOneOrSeveralOrFound) {
+  EXPECT_THAT(ExperimentFile(small("plan: {bucket_size: auto}\n")).read().plan.bucket_sizes, IsEmpty());
+  EXPECT_EQ(ExperimentFile(small("plan: {bucket_size: [1 MiB, 5 MiB]}\n")).read().plan.bucket_sizes,
+            (std::vector<Bytes>{1_MiB, 5_MiB}));
 }
 
 TEST(Experiment, AdamHasItsOwnDefaults) {
@@ -65,6 +71,8 @@ TEST(Experiment, EffectiveTextReadsBackAsItself) {
       small("plan: {stages: [[\"linear0\", \"relu*\"], [linear1, linear2, loss]], bucket_size: 1 KiB, memory_limit: 12 "
             "GiB}\n"),
       small("plan: {pipelines: 2, micro_batch_size: 4, objective: bottleneck}\n"),
+      small("plan: {bucket_size: auto, schedule: {name: interleaved, chunks: 3}}\n"),
+      small("plan: {bucket_size: [1 MiB, 25 MiB], schedule: [zb-v, {name: zb-greedy, rules: 3}]}\n"),
       small(
           "train: {epochs: 3, optimizer: {kind: sgd, lr: 1e-1, momentum: 0.9, nesterov: true, weight_decay: 1e-4}}\n"),
       small("train: {optimizer: {kind: adamw, beta1: 0.8, epsilon: 1e-6}, learning_rate: {kind: cosine, warmup: 20, "

@@ -43,10 +43,10 @@ TEST(ClosedForm, LowerBoundNeverExceedsEitherTime) {
 TEST(ScheduleTraits, LiveMicroBatchesOfMethodsTable) {
   const ScheduleTraits& gpipe = schedule_traits("gpipe");
   const ScheduleTraits& alternating = schedule_traits("1f1b");
-  EXPECT_EQ(gpipe.live(8, 4), 8);
-  EXPECT_EQ(alternating.live(8, 4), 4);
-  EXPECT_EQ(alternating.live(2, 4), 2);
-  EXPECT_EQ(alternating.live(8, 1), 1);
+  EXPECT_EQ(gpipe.live(8, 4, 4), 8);
+  EXPECT_EQ(alternating.live(8, 4, 4), 4);
+  EXPECT_EQ(alternating.live(2, 4, 4), 2);
+  EXPECT_EQ(alternating.live(8, 1, 4), 1);
   EXPECT_THROW(schedule_traits("1f2b"), InvalidInput);
 }
 

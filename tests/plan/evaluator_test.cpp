@@ -60,6 +60,53 @@ TEST(ClosedFormEvaluator, ReductionHidesBehindTheDrain) {
   EXPECT_NEAR(report.stages[0].reduction_s, 1.5, 1e-12);
 }
 
+// One operator a stage; `devices` are those of the stages of each pipeline.
+Plan on_devices(const plan::Problem& problem, const std::vector<std::vector<int>>& devices) {
+  Plan plan;
+  plan.schedule = problem.schedule;
+  for (const std::vector<int>& stages : devices) {
+    Pipeline& pipeline = plan.pipelines.emplace_back();
+    pipeline.share = 1.0 / static_cast<double>(devices.size());
+    pipeline.micro_batches = problem.micro_batches / static_cast<std::int64_t>(devices.size());
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      Stage& stage = pipeline.stages.emplace_back();
+      stage.ops = std::vector<OpId>{static_cast<OpId>(s)};
+      stage.devices = {stages[s]};
+      stage.shares = {1.0};
+    }
+  }
+  return plan;
+}
+
+// METHODS 2: tF = 1, tB = 2 in all: p = 4, m = 8 with 2 chunks 28.5; chimera p = 4, m = 4 16.
+TEST(ClosedFormEvaluator, DevicesWithSeveralStagesTakeTurns) {
+  Case c(chain(8), {1, 1, 1, 1}, std::vector<double>(8, 1.5), 1, 8);
+  c.problem.schedule = "interleaved";
+  const PlanReport turns = ClosedFormEvaluator(c.problem).evaluate(on_devices(c.problem, {{0, 1, 2, 3, 0, 1, 2, 3}}));
+  EXPECT_NEAR(turns.iteration_time_s, 28.5, 1e-9);
+  EXPECT_NEAR(turns.bubble_fraction, 4.5 / 28.5, 1e-9);
+  EXPECT_NEAR(turns.bottleneck_s, 3, 1e-9);
+  EXPECT_NEAR(turns.balance, 1, 1e-9);
+  // Device 0, the fullest, keeps 2·3 + 4 + 1 chunks, each with two tensors of one number.
+  const StageMemory first = turns.stages[0].memory, second = turns.stages[4].memory;
+  EXPECT_EQ(turns.peak_memory_bytes, (Bytes(11 * 8) + first.buffers + second.buffers + first.workspace).value());
+
+  Case d(chain(4), {1, 1, 1, 1}, {3, 3, 3, 3}, 1, 4);
+  d.problem.schedule = "chimera";
+  const PlanReport ways = ClosedFormEvaluator(d.problem).evaluate(on_devices(d.problem, {{0, 1, 2, 3}, {3, 2, 1, 0}}));
+  EXPECT_NEAR(ways.iteration_time_s, 16, 1e-9);
+  EXPECT_NEAR(ways.bottleneck_s, 6, 1e-9);
+}
+
+TEST(ClosedFormEvaluator, WhatStaysOnADeviceIsNotSent) {
+  Case c(chain(4), {1, 1}, {3, 3, 3, 3}, 1, 4, 0.5);
+  c.problem.schedule = "zb-v";
+  const PlanReport report = ClosedFormEvaluator(c.problem).evaluate(on_devices(c.problem, {{0, 1, 1, 0}}));
+  EXPECT_EQ(report.stages[1].transfer_s, 0.5);
+  EXPECT_EQ(report.stages[2].transfer_s, 0);
+  EXPECT_EQ(report.bytes_injected, 2 * 4 * 2 * 4);  // two borders, four rows of four bytes, there and back
+}
+
 TEST(ClosedFormEvaluator, SlowestReplicaSetsTheStage) {
   Case c(chain(1), {1, 0.5}, {6}, 6, 1);
   Plan plan = assign(c.problem, 1, std::vector<StageCut>{{{0}, 2}});

@@ -68,7 +68,7 @@ TEST(Search, KeepsTheBestFew) {
 TEST(Search, BothSchedulesAreTried) {
   Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
   Request r = request(c, {"layer_equal"});
-  r.schedules = {"gpipe", "1f1b"};
+  r.schedules = {ScheduleChoice::of("gpipe"), ScheduleChoice::of("1f1b")};
   r.problem.pipelines = 1;
   r.problem.stages = 2;
   r.micro_batches = {4};
@@ -148,7 +148,7 @@ TEST(Search, ThePublishedFormulasKnowNeitherScheduleNorMicroBatches) {
   Request r = request(c, {"dp", "time_equal"});
   r.problem.objective = plan::Objective::max_load;
   r.problem.pipelines = 1;
-  r.schedules = {"gpipe", "1f1b"};
+  r.schedules = {ScheduleChoice::of("gpipe"), ScheduleChoice::of("1f1b")};
   EXPECT_THAT(automatic_micro_batches(r.problem), ElementsAre(1));
   const Ranking ranking = search(r);
   ASSERT_EQ(ranking.plans.size(), 1U);  // two devices, one stage each; replicas are against the rules
@@ -170,7 +170,7 @@ TEST(Search, ATimeLimitIsForAllCallsTogether) {
   partitioners::add({"keeps_its_limits", "for this test", options, 0, keeps_its_limits});
   Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
   Request r = request(c, {"keeps_its_limits"});
-  r.schedules = {"gpipe", "1f1b"};
+  r.schedules = {ScheduleChoice::of("gpipe"), ScheduleChoice::of("1f1b")};
   r.micro_batches = {1, 2};
   time_limits.clear();
   search(r);

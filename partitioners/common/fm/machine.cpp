@@ -76,7 +76,7 @@ void Machine::deal_devices() {
     for (int s = 0; s < stages(); ++s) {
       StageDevices& stage = stages_[static_cast<std::size_t>(s)];
       const int count = replicas_[static_cast<std::size_t>(s)];
-      stage.live = traits_->live(problem_.micro_batches, stages() - s);
+      stage.live = traits_->needed(problem_.micro_batches, stages() - s, stages());
       stage.owners = static_cast<std::int64_t>(count) * shape_.pipelines;
       const std::vector<double> own(speeds.begin() + first, speeds.begin() + first + count);
       const auto rows = largest_remainder(problem_.micro_batch_rows(shape_.pipelines), own);

@@ -20,7 +20,8 @@ Search::Search(const plan::Problem& problem, const Lattice& lattice, Stages& sta
     same_pattern_ = same_pattern_ && stages.links(kind).same_pattern(stages.links(0));
   }
   const std::int64_t m = problem.micro_batches;
-  const bool depth_counts = traits_.live(m, 1) != traits_.live(m, stages.devices());
+  const bool depth_counts =
+      traits_.needed(m, 1, stages.devices()) != traits_.needed(m, stages.devices(), stages.devices());
   counts_stages_ = problem.stages.has_value() || (stages.limited() && depth_counts);
 }
 
@@ -117,7 +118,8 @@ void Search::extend(int inner, const Growing& stage) {
     const int behind = whole ? 0 : std::max(1, left - 1);  // stages to come at least
     if (operators_left < behind) continue;
     const int most = stages_.devices() - devices - behind;
-    const std::int64_t live = traits_.live(problem_.micro_batches, std::max(1, left));
+    const std::int64_t live =
+        traits_.needed(problem_.micro_batches, std::max(1, left), problem_.stages.value_or(stages_.devices()));
     for (int replicas = whole ? most : 1; replicas <= most; ++replicas) {
       team.group = {devices, replicas};
       if (hopeless(front, inner, stage.ideal, team.group)) continue;

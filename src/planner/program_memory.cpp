@@ -1,0 +1,102 @@
+// Counts live micro-batches of every stage on every rank.
+#include "planner/program_memory.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "program/unroll.h"
+
+namespace millrace::planner {
+namespace {
+
+// A stage on one of its ranks.
+struct Held {
+  const plan::StageFootprint* footprint = nullptr;
+  std::int64_t live = 0;
+};
+
+class Stepping {
+ public:
+  Stepping(const Program& program, const plan::StageBytes& bytes) : program_(program) {
+    memory_.ranks.resize(program.ranks.size());
+    memory_.stages.resize(program.stages.size());
+    memory_.live_micro_batches.assign(program.stages.size(), 0);
+    held_.resize(program.ranks.size());
+    for (std::size_t s = 0; s < program.stages.size(); ++s) hold(s, bytes);
+  }
+
+  ProgramMemory run() {
+    // Every state of a program that does not flush is reached by the iteration after the first that drains.
+    const auto lists = unroll(program_, program_.overlap + 1);
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+      Bytes now;
+      for (const UnrolledInstruction& step : lists[rank]) {
+        act(rank, program_.ranks[rank].instructions[static_cast<std::size_t>(step.position)], now);
+      }
+    }
+    for (std::size_t s = 0; s < program_.stages.size(); ++s) {
+      for (const int rank : program_.stages[s].ranks) {
+        const plan::StageFootprint& one =
+            *held_[static_cast<std::size_t>(rank)].at(static_cast<std::int32_t>(s)).footprint;
+        const plan::StageMemory here = plan::stage_memory(one, memory_.live_micro_batches[s]);
+        if (here.total() > memory_.stages[s].total()) memory_.stages[s] = here;
+      }
+    }
+    return std::move(memory_);
+  }
+
+ private:
+  void hold(std::size_t s, const plan::StageBytes& bytes) {
+    const ProgramStage& stage = program_.stages[s];
+    for (std::size_t i = 0; i < stage.ranks.size(); ++i) {
+      std::int64_t rows = 0;
+      for (const std::vector<RowInterval>& intervals : stage.rows) {
+        rows = std::max(rows, intervals[stage.replica_of(i)].size());
+      }
+      const auto [entry, is_new] = footprints_.try_emplace({s, rows});
+      if (is_new) entry->second = bytes.footprint(stage.ops, rows, stage.recompute);
+      const plan::StageFootprint& one = entry->second;
+      const auto rank = static_cast<std::size_t>(stage.ranks[i]);
+      held_[rank][static_cast<std::int32_t>(s)] = {&one, 0};
+      plan::StageMemory& all = memory_.ranks[rank];
+      all.weights += one.weights;
+      all.gradients += one.gradients;
+      all.optimizer += one.optimizer;
+      all.buffers += one.messages;
+      all.workspace = std::max(all.workspace, one.workspace);
+    }
+  }
+
+  void act(std::size_t rank, const Instruction& at, Bytes& now) {
+    if (at.segment > 0) return;
+    const bool adds = at.kind == InstructionKind::forward;
+    const bool frees = at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_weight;
+    if (!adds && !frees) return;
+    Held& stage = held_[rank].at(at.stage);
+    stage.live += adds ? 1 : -1;
+    now += (adds ? 1 : -1) * stage.footprint->per_slot;
+    std::int64_t& most = memory_.live_micro_batches[static_cast<std::size_t>(at.stage)];
+    most = std::max(most, stage.live);
+    memory_.ranks[rank].activations = std::max(memory_.ranks[rank].activations, now);
+  }
+
+  const Program& program_;
+  std::map<std::pair<std::size_t, std::int64_t>, plan::StageFootprint> footprints_;  // by stage and rows
+  std::vector<std::map<std::int32_t, Held>> held_;                                   // by rank, then stage
+  ProgramMemory memory_;
+};
+
+}  // namespace
+
+plan::StageFootprint KnownFootprints::footprint(std::span<const OpId> ops, std::int64_t rows,
+                                                std::span<const OpId> recompute) const {
+  const auto [entry, is_new] = known_.try_emplace({hash64(std::as_bytes(ops)), hash64(std::as_bytes(recompute)), rows});
+  if (is_new) entry->second = from_->footprint(ops, rows, recompute);
+  return entry->second;
+}
+
+ProgramMemory program_memory(const Program& program, const plan::StageBytes& bytes) {
+  return Stepping(program, bytes).run();
+}
+
+}  // namespace millrace::planner

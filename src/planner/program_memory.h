@@ -1,0 +1,36 @@
+// What the ranks of a program hold, by stepping through their lists: the memory of a plan whose order is known.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "plan/memory.h"
+#include "program/program.h"
+
+namespace millrace::planner {
+
+/// Remembers footprints: plans of a search have many stages in common.
+class KnownFootprints : public plan::StageBytes {
+ public:
+  /// `from` must outlive it.
+  explicit KnownFootprints(const plan::StageBytes& from) : from_(&from) {}
+  plan::StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
+                                 std::span<const OpId> recompute = {}) const override;
+
+ private:
+  const plan::StageBytes* from_;
+  mutable std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>, plan::StageFootprint> known_;  // by hashes
+};
+
+struct ProgramMemory {
+  std::vector<plan::StageMemory> ranks;          ///< activations at their peak, the largest workspace
+  std::vector<plan::StageMemory> stages;         ///< on the fullest replica of each, at its own peak
+  std::vector<std::int64_t> live_micro_batches;  ///< most of each stage, on any of its ranks
+};
+
+/// A forward adds what a micro-batch keeps, the end of its backward frees it (METHODS 3).
+ProgramMemory program_memory(const Program& program, const plan::StageBytes& bytes);
+
+}  // namespace millrace::planner

@@ -1,0 +1,73 @@
+// Asks the schedule for the order of a chain of stages, and keeps what it refuses.
+#include "planner/schedule_rules.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "config/emit.h"
+#include "schedules/registry.h"
+
+namespace millrace::planner {
+namespace {
+
+// What a search can do without: rules and moves beside the most promising ones.
+const std::map<std::string, std::string>& quick_options() {
+  static const std::map<std::string, std::string> quick{{"moves", "0"}, {"rules", "2"}};
+  return quick;
+}
+
+bool has_option(const schedules::Entry& entry, const std::string& name) {
+  return std::any_of(entry.options.begin(), entry.options.end(),
+                     [&](const config::Option& option) { return option.name == name; });
+}
+
+StageDag chain(const Plan& plan) {
+  StageDag dag;
+  std::int32_t flat = 0;
+  for (const Pipeline& pipeline : plan.pipelines) {
+    const auto stages = static_cast<std::int32_t>(pipeline.stages.size());
+    for (std::int32_t s = 0; s < stages; ++s, ++flat) {
+      dag.successors.emplace_back(s + 1 < stages ? std::vector{flat + 1} : std::vector<std::int32_t>{});
+      dag.predecessors.emplace_back(s > 0 ? std::vector{flat - 1} : std::vector<std::int32_t>{});
+      dag.depth_from_end.push_back(stages - 1 - s);
+    }
+  }
+  return dag;
+}
+
+}  // namespace
+
+std::string broken_rule(const Plan& plan) {
+  const schedules::Entry& entry = schedules::by_name(plan.schedule);
+  const bool fits_costs = has_option(entry, "moves");
+  // A synchronous schedule with one stage a device takes every plan that a partitioner makes.
+  const bool takes_all =
+      entry.placement == schedules::Placement::one_stage && (entry.capabilities & schedules::kSynchronous) != 0;
+  if (fits_costs || takes_all) return "";
+  try {
+    schedules::compute_order(plan, chain(plan));
+  } catch (const InvalidInput& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+Plan with_quick_order(const Plan& plan) {
+  const schedules::Entry& entry = schedules::by_name(plan.schedule);
+  Plan quick = plan;
+  for (const auto& [name, value] : quick_options()) {
+    if (has_option(entry, name)) quick.schedule_options.try_emplace(name, value);
+  }
+  return quick;
+}
+
+std::map<std::string, std::string> written_options(const std::string& schedule, const config::Values& options) {
+  const config::Values standard = config::defaults(schedules::by_name(schedule).options);
+  std::map<std::string, std::string> written;
+  for (const auto& [name, value] : options.all()) {
+    if (standard.all().at(name) != value) written[name] = config::to_node(value).text;
+  }
+  return written;
+}
+
+}  // namespace millrace::planner

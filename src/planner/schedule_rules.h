@@ -1,0 +1,23 @@
+// What a schedule says to a plan before anything is computed for it: the rule that the plan breaks, or nothing.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "config/values.h"
+#include "plan/plan.h"
+
+namespace millrace::planner {
+
+/// The schedule's own refusal of the plan's placement, micro-batches and warm-ups, as if its stages were a chain;
+/// empty: none. Schedules that fit their order to costs have no rule but their placement, and are not asked.
+std::string broken_rule(const Plan& plan);
+
+/// The plan with the quick options of a schedule that searches for its order (`moves`, `rules`), where the plan does
+/// not give them: for searches over many plans.
+Plan with_quick_order(const Plan& plan);
+
+/// Options of a registry row that differ from their defaults, as a plan holds them.
+std::map<std::string, std::string> written_options(const std::string& schedule, const config::Values& options);
+
+}  // namespace millrace::planner
