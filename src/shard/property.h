@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 
 namespace millrace::shard {
@@ -20,7 +21,7 @@ struct Property {
   std::int8_t dim = 0;     ///< of split: counted with the batch axis, which is dimension 0 of batched tensors
   std::int16_t ratio = 0;  ///< of split: Mesh::ratios, 0 for parts of equal size
 
-  bool operator==(const Property&) const = default;
+  auto operator<=>(const Property&) const = default;
   constexpr bool is_set() const { return kind != Kind::unset; }
   constexpr bool is_split() const { return kind == Kind::split; }
   constexpr bool is_partial() const { return kind == Kind::partial_sum || kind == Kind::partial_max; }
