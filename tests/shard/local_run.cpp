@@ -11,7 +11,11 @@ LocalRun::LocalRun(const Operator& node, const Attributes& attributes, const std
     : samples_(std::move(samples)) {
   GraphBuilder builder("part");
   std::vector<TensorId> ids;
-  for (std::size_t i = 0; i < inputs.size(); ++i) ids.push_back(builder.input("in" + std::to_string(i), inputs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = "in" + std::to_string(i);
+    const bool label = node.schema->is_loss && inputs[i].element == ElementType::index;
+    ids.push_back(label ? builder.label(name, inputs[i]) : builder.input(name, inputs[i]));
+  }
   builder.add({.name = node.name, .kind = node.schema->name, .inputs = ids, .attributes = attributes});
   graph_ = builder.build();
   op_ = graph_.find_op(node.name);
