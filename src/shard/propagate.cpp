@@ -115,12 +115,17 @@ class Propagation {
     return found;
   }
 
-  // Conversions that `use` causes on the edges whose tensors are decided.
+  // Conversions that `use` causes on the edges whose tensors are decided, and on parameters.
   Seconds cost(OpId op, int axis, const Use& use) const {
     Seconds sum{};
     const auto operands = ops_.operands(op);
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Property kept = at(operands[i].tensor, axis);
+      Property kept = at(operands[i].tensor, axis);
+      // A parameter that is open yet follows the operator, or is whole; its gradient then is reduced.
+      if (!kept.is_set() && operands[i].side == Side::parameter) {
+        const Property needed = ops_.property(op, i, use);
+        kept = needed.is_split() ? needed : kReplicated;
+      }
       if (!kept.is_set()) continue;
       sum += edge_time(kept, ops_.property(op, i, use), operands[i].side == Side::output, use,
                        static_cast<double>(tensors_.view(operands[i].tensor).bytes()), mesh_.axis_size(axis),
@@ -144,8 +149,28 @@ class Propagation {
     });
   }
 
+  // What a user said of an operand goes before what came to the others by propagation: no conflict.
+  std::vector<Use> annotated(OpId op, int axis, const std::vector<Use>& found) const {
+    std::vector<Use> said;
+    const auto operands = ops_.operands(op);
+    for (const Use& use : found) {
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const TensorId tensor = operands[i].tensor;
+        const bool given = decision_.origins[index(tensor)][index(axis)].kind == Origin::Kind::annotated;
+        if (!given || !at(tensor, axis).is_split() || ops_.property(op, i, use) != at(tensor, axis)) continue;
+        said.push_back(use);
+        break;
+      }
+    }
+    return said;
+  }
+
   void visit(OpId op, int axis, bool resolve) {
-    const std::vector<Use> found = candidates(op, axis);
+    std::vector<Use> found = candidates(op, axis);
+    if (found.size() > 1) {
+      std::vector<Use> said = annotated(op, axis, found);
+      if (!said.empty()) found = std::move(said);
+    }
     if (found.empty()) return;
     if (found.size() > 1 && !resolve) {
       push(op, axis, Turn::conflict, Direction::forward);

@@ -31,7 +31,7 @@ class Planner {
       if (try_each(&Planner::slice) || try_each(&Planner::swap) || try_each(&Planner::gather)) continue;
       exchange();
     }
-    for (int axis = 0; axis < mesh_.axis_count(); ++axis) {
+    for (int axis = mesh_.axis_count() - 1; axis >= 0; --axis) {  // from the finest cut of a dimension on
       if (now_[index(axis)] != to_[index(axis)]) step(StepKind::as_term, axis, to_[index(axis)]);
     }
     return std::move(steps_);
@@ -59,7 +59,13 @@ class Planner {
     step(scatters ? StepKind::reduce_scatter : StepKind::all_reduce, axis, scatters ? wanted : kReplicated);
   }
 
-  bool open(int axis) const { return now_[index(axis)] != to_[index(axis)] && !to_[index(axis)].is_partial(); }
+  // A part that becomes a term must be an interval of the tensor as the axes behind cut it; else it is gathered first.
+  bool open(int axis) const {
+    const Property now = now_[index(axis)];
+    if (to_[index(axis)].is_partial()) return now.is_split() && cut_behind(to_, axis, now.dim, mesh_);
+    return now != to_[index(axis)];
+  }
+  Property wanted(int axis) const { return to_[index(axis)].is_partial() ? kReplicated : to_[index(axis)]; }
   int open_axis() const {
     for (int axis = 0; axis < mesh_.axis_count(); ++axis) {
       if (open(axis)) return axis;
@@ -75,25 +81,25 @@ class Planner {
   }
 
   bool slice(int axis) {
-    const Property wanted = to_[index(axis)];
-    if (now_[index(axis)].is_split() || !wanted.is_split()) return false;
-    if (cut_behind(now_, axis, wanted.dim, mesh_) || !fits_with(axis, wanted)) return false;
-    step(StepKind::slice, axis, wanted);
+    const Property part = wanted(axis);
+    if (now_[index(axis)].is_split() || !part.is_split()) return false;
+    if (cut_behind(now_, axis, part.dim, mesh_) || !fits_with(axis, part)) return false;
+    step(StepKind::slice, axis, part);
     return true;
   }
 
   bool swap(int axis) {
-    const Property now = now_[index(axis)], wanted = to_[index(axis)];
-    if (!now.is_split() || !wanted.is_split()) return false;
-    if (cut_behind(now_, axis, now.dim, mesh_) || cut_behind(now_, axis, wanted.dim, mesh_)) return false;
-    if (!fits_with(axis, wanted)) return false;
-    step(StepKind::all_to_all, axis, wanted);
+    const Property now = now_[index(axis)], part = wanted(axis);
+    if (!now.is_split() || !part.is_split()) return false;
+    if (cut_behind(now_, axis, now.dim, mesh_) || cut_behind(now_, axis, part.dim, mesh_)) return false;
+    if (!fits_with(axis, part)) return false;
+    step(StepKind::all_to_all, axis, part);
     return true;
   }
 
   bool gather(int axis) {
     const Property now = now_[index(axis)];
-    if (!now.is_split() || to_[index(axis)].is_split() || cut_behind(now_, axis, now.dim, mesh_)) return false;
+    if (!now.is_split() || wanted(axis).is_split() || cut_behind(now_, axis, now.dim, mesh_)) return false;
     step(StepKind::all_gather, axis, kReplicated);
     return true;
   }
@@ -108,9 +114,9 @@ class Planner {
     for (int axis = 0; axis < mesh_.axis_count(); ++axis) {
       if (!open(axis)) continue;
       note(now_[index(axis)]);
-      note(to_[index(axis)]);
+      note(wanted(axis));
       one.axes |= 1U << axis;
-      now_[index(axis)] = to_[index(axis)];
+      now_[index(axis)] = wanted(axis);
     }
     one.to = now_;
     for (int axis = 0; axis < mesh_.axis_count(); ++axis) {

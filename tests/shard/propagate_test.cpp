@@ -169,16 +169,16 @@ TEST(Propagate, NamesChangeNothing) {
   const Graph graph = small_gpt(2);
   GraphBuilder builder("other");
   std::map<TensorId, TensorId> now;
-  for (TensorId id = 0; id < static_cast<TensorId>(graph.tensors().size()); ++id) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.role == Role::input) now[id] = builder.input("q" + std::to_string(id), tensor.shape);
-    if (tensor.role == Role::label) now[id] = builder.label("q" + std::to_string(id), tensor.shape);
-  }
   for (OpId op = 0; op < graph.size(); ++op) {
     const Operator& node = graph.op(op);
     OpSpec spec{
         .name = "z" + std::to_string(graph.size() - op), .kind = node.schema->name, .attributes = node.attributes};
-    for (const TensorId input : node.inputs) spec.inputs.push_back(now.at(input));
+    for (const TensorId input : node.inputs) {
+      const Tensor& tensor = graph.tensor(input);
+      if (tensor.role == Role::input) now[input] = builder.input("q" + std::to_string(input), tensor.shape);
+      if (tensor.role == Role::label) now[input] = builder.label("q" + std::to_string(input), tensor.shape);
+      spec.inputs.push_back(now.at(input));
+    }
     for (const TensorId parameter : node.parameters) {
       spec.shared_parameters.push_back(now.count(parameter) == 1 ? now.at(parameter) : -1);
     }
