@@ -39,6 +39,7 @@ struct Arguments {
   double timeout_s = 10;                ///< doctor
   bool summary = false;                 ///< import: what the graph is, beside writing it
   std::optional<double> profile_batch;  ///< import: samples of the mini-batch that a PipeDream profile measured
+  std::string dot;                      ///< shard: the Graphviz file
   std::string data;                     ///< bench: the list; empty: the standard one
   std::string only;                     ///< bench planner: glob of workloads to run; empty: all
   std::string workloads;                ///< bench: folder of the files that the list names; empty: the environment says

@@ -188,6 +188,13 @@ void define(CLI::App& app, Arguments& arguments) {
   simulate->add_flag("--timeline", arguments.timeline, "print the timeline in characters");
   simulate->add_option("--svg", arguments.svg, "write a picture of the timeline")->type_name("t.svg");
 
+  CLI::App* shard = app.add_subcommand("shard", "split operators: properties tensor by tensor, inserted collectives");
+  add_experiment(*shard, arguments);
+  add_ranks(*shard, arguments);
+  shard->add_option("-o,--output", arguments.output, "write the graph of each device there")->type_name("DIR");
+  shard->add_option("--dot", arguments.dot, "write the graph with its collectives for Graphviz")->type_name("G.dot");
+  shard->add_flag("--overwrite", arguments.overwrite, "replace existing files");
+
   CLI::App* data = app.add_subcommand("data", "convert IDX, CIFAR-10 or text to the HDF5 data format");
   data->add_option("inputs", arguments.files, "files, or a folder that holds them")->required()->type_name("IN");
   data->add_option("-o,--output", arguments.output, "the data file")->required()->type_name("D.h5");

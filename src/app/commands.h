@@ -12,6 +12,7 @@ ExitCode plan(const Arguments& arguments, comm::World& world);
 ExitCode check(const Arguments& arguments, comm::World& world);
 ExitCode verify(const Arguments& arguments, comm::World& world);
 ExitCode simulate(const Arguments& arguments, comm::World& world);
+ExitCode shard_graph(const Arguments& arguments, comm::World& world);
 ExitCode import_graph(const Arguments& arguments, comm::World& world);
 ExitCode convert_data(const Arguments& arguments, comm::World& world);
 ExitCode list_models(const Arguments& arguments, comm::World& world);

@@ -18,6 +18,7 @@
 #include "planner/carried_cluster.h"
 #include "program/lowering.h"
 #include "runtime/train_options.h"
+#include "shard/annotations.h"
 #include "sim/goodput.h"
 #include "sim/run.h"
 
@@ -65,6 +66,9 @@ struct PlanSection {
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
   plan::Recompute recompute = plan::Recompute::none;
   std::optional<std::filesystem::path> file;  ///< use this plan as it is
+  /// Of `shard` alone; where they were written is in each. Not kept in `effective`.
+  std::vector<shard::Annotation> annotations;
+  std::vector<shard::Axis> mesh;  ///< empty: one axis of all devices
 };
 
 struct SimulationSection {

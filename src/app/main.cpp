@@ -31,6 +31,7 @@ constexpr Command kCommands[]{
     {"check", millrace::app::check},
     {"verify", millrace::app::verify},
     {"simulate", millrace::app::simulate},
+    {"shard", millrace::app::shard_graph},
     {"import", millrace::app::import_graph},
     {"data", millrace::app::convert_data},
     {"models", millrace::app::list_models},

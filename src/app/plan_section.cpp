@@ -236,6 +236,8 @@ PlanSection read_plan(const config::Field& field) {
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
   plan.recompute = read_recompute(reader);
+  plan.annotations = read_annotations(reader.field("annotations"));
+  plan.mesh = read_mesh(reader.field("mesh"));
   read_file(reader, plan);
   return plan;
 }

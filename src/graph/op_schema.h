@@ -53,6 +53,15 @@ struct Letters {
   std::vector<std::string> parameters;
   std::vector<std::string> outputs;
   std::map<char, std::int64_t> parts{};
+  /// How the outputs depend on each operand, inputs then parameters, written as a sum: '*' a factor of its one product,
+  /// '+' a term alone, '-' not linear. Empty: linear in none. Partial sums pass through linear operands only.
+  std::string linear{};
+  /// Letters of which a split costs reductions inside the operator (the statistics of a batch; the maximum and the sums
+  /// of a row of classes): an output without such a letter is whole all the same.
+  std::string reduced{};
+  /// Attributes that count along the dimension of a letter: a part of the dimension has as large a part of the
+  /// attribute. '*' stands for the dimensions of the output.
+  std::vector<std::pair<std::string, char>> counts{};
 };
 
 /// What the backward passes of an operator read, besides the gradients of its outputs. Positions in the operand lists.

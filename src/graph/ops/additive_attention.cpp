@@ -35,7 +35,7 @@ OpFlops flops(const Attributes&, const OperandShapes& shapes) {
 
 // Query positions are independent; the softmax is over the source, and its logits over the units.
 Letters letters(const Attributes&, const OperandShapes&) {
-  return {.inputs = {"ntU", "nSU", "nSv"}, .parameters = {"U", "A", "U"}, .outputs = {"ntv"}};
+  return {.inputs = {"ntU", "nSU", "nSv"}, .parameters = {"U", "A", "U"}, .outputs = {"ntv"}, .linear = "--+---"};
 }
 
 // The weights of each pair are kept too.

@@ -43,7 +43,11 @@ OpFlops flops(const Attributes& attributes, const OperandShapes& shapes) {
 
 // The features are split by whole heads; a position attends to others, so positions are not.
 Letters letters(const Attributes& attributes, const OperandShapes&) {
-  return {.inputs = {"nTh"}, .parameters = {}, .outputs = {"nTh"}, .parts = {{'h', attributes.integer("heads")}}};
+  return {.inputs = {"nTh"},
+          .parameters = {},
+          .outputs = {"nTh"},
+          .parts = {{'h', attributes.integer("heads")}},
+          .counts = {{"heads", 'h'}}};
 }
 
 // Scores are recomputed from the input with the kept logarithm of each row's sum.

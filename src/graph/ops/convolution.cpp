@@ -74,19 +74,30 @@ OpFlops transpose_flops(const Attributes&, const OperandShapes& shapes) {
 // Height and width are not split: that needs a halo exchange, which is not offered (METHODS 7).
 Letters letters(const Attributes& attributes, const OperandShapes&) {
   Letters result{.inputs = {"ncHW"}, .parameters = {"ocKL"}, .outputs = {"noPQ"}};
-  if (attributes.boolean("bias")) result.parameters.emplace_back("o");
+  result.linear = "**";
+  result.counts = {{"out_channels", 'o'}};
+  if (!attributes.boolean("bias")) return result;
+  result.parameters.emplace_back("o");
+  result.linear += '+';
   return result;
 }
 
 Letters depthwise_letters(const Attributes& attributes, const OperandShapes&) {
   Letters result{.inputs = {"ncHW"}, .parameters = {"cAKL"}, .outputs = {"ncPQ"}};
-  if (attributes.boolean("bias")) result.parameters.emplace_back("c");
+  result.linear = "**";
+  if (!attributes.boolean("bias")) return result;
+  result.parameters.emplace_back("c");
+  result.linear += '+';
   return result;
 }
 
 Letters transpose_letters(const Attributes& attributes, const OperandShapes&) {
   Letters result{.inputs = {"ncHW"}, .parameters = {"coKL"}, .outputs = {"noPQ"}};
-  if (attributes.boolean("bias")) result.parameters.emplace_back("o");
+  result.linear = "**";
+  result.counts = {{"out_channels", 'o'}};
+  if (!attributes.boolean("bias")) return result;
+  result.parameters.emplace_back("o");
+  result.linear += '+';
   return result;
 }
 

@@ -21,6 +21,13 @@ OpFlops flops(const Attributes&, const OperandShapes& shapes) {
   return {20.0 * count, 20.0 * count, 0.0};
 }
 
+// The mask does not depend on the values.
+Letters letters(const Attributes& attributes, const OperandShapes& shapes) {
+  Letters result = elementwise_letters(attributes, shapes);
+  result.linear = "+";
+  return result;
+}
+
 }  // namespace
 
 OpSchema dropout() {
@@ -29,7 +36,7 @@ OpSchema dropout() {
           .attributes = {{"probability", std::nullopt}},
           .infer = infer,
           .flops = flops,
-          .letters = elementwise_letters,
+          .letters = letters,
           .saved = nothing_saved};
 }
 

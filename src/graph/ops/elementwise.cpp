@@ -18,6 +18,18 @@ OpFlops multiply_flops(const Attributes&, const OperandShapes& shapes) {
   return {count, 2.0 * count, 0.0};
 }
 
+Letters add_letters(const Attributes& attributes, const OperandShapes& shapes) {
+  Letters result = elementwise_letters(attributes, shapes);
+  result.linear = "++";
+  return result;
+}
+
+Letters multiply_letters(const Attributes& attributes, const OperandShapes& shapes) {
+  Letters result = elementwise_letters(attributes, shapes);
+  result.linear = "**";
+  return result;
+}
+
 Saved multiply_saved(const Attributes&, const OperandShapes&) { return {.inputs = {0, 1}}; }
 
 }  // namespace
@@ -29,7 +41,7 @@ OpSchema add() {
           .maximum_inputs = 2,
           .infer = infer,
           .flops = add_flops,
-          .letters = elementwise_letters,
+          .letters = add_letters,
           .saved = nothing_saved};
 }
 
@@ -40,7 +52,7 @@ OpSchema multiply() {
           .maximum_inputs = 2,
           .infer = infer,
           .flops = multiply_flops,
-          .letters = elementwise_letters,
+          .letters = multiply_letters,
           .saved = multiply_saved};
 }
 

@@ -23,7 +23,11 @@ OpFlops embedding_flops(const Attributes&, const OperandShapes& shapes) {
 // A table split by rows (v) looks up what it has and gives zeros elsewhere: the output is partial.
 Letters embedding_letters(const Attributes&, const OperandShapes& shapes) {
   const std::string lead = batch_and_letters(shapes.inputs[0].dims.size(), "vh");
-  return {.inputs = {lead}, .parameters = {"vh"}, .outputs = {lead + "h"}};
+  return {.inputs = {lead},
+          .parameters = {"vh"},
+          .outputs = {lead + "h"},
+          .linear = "-+",
+          .counts = {{"vocabulary", 'v'}, {"width", 'h'}}};
 }
 
 Saved embedding_saved(const Attributes&, const OperandShapes&) { return {.inputs = {0}}; }
@@ -40,7 +44,7 @@ OpFlops position_flops(const Attributes&, const OperandShapes& shapes) {
 }
 
 Letters position_letters(const Attributes&, const OperandShapes&) {
-  return {.inputs = {"nth"}, .parameters = {"th"}, .outputs = {"nth"}};
+  return {.inputs = {"nth"}, .parameters = {"th"}, .outputs = {"nth"}, .linear = "++"};
 }
 
 Inference infer_segment(const Attributes& attributes, std::span<const TensorShape> inputs) {
@@ -52,7 +56,7 @@ Inference infer_segment(const Attributes& attributes, std::span<const TensorShap
 
 // Which row of the table a position reads is known for whole sequences only: positions are not split.
 Letters segment_letters(const Attributes&, const OperandShapes&) {
-  return {.inputs = {"nTh"}, .parameters = {"Sh"}, .outputs = {"nTh"}};
+  return {.inputs = {"nTh"}, .parameters = {"Sh"}, .outputs = {"nTh"}, .linear = "++"};
 }
 
 }  // namespace

@@ -29,7 +29,11 @@ OpFlops flops(const Attributes&, const OperandShapes& shapes) {
 Letters letters(const Attributes& attributes, const OperandShapes& shapes) {
   const std::string lead = batch_and_letters(shapes.inputs[0].dims.size() - 1, "ko");
   Letters result{.inputs = {lead + "k"}, .parameters = {"ok"}, .outputs = {lead + "o"}};
-  if (attributes.boolean("bias")) result.parameters.emplace_back("o");
+  result.linear = "**";
+  result.counts = {{"out_features", 'o'}};
+  if (!attributes.boolean("bias")) return result;
+  result.parameters.emplace_back("o");
+  result.linear += '+';
   return result;
 }
 

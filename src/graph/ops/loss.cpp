@@ -20,11 +20,12 @@ OpFlops cross_entropy_flops(const Attributes&, const OperandShapes& shapes) {
   return {14.0 * count, 13.0 * count, 0.0};
 }
 
-// The mean over positions is no plain sum, and classes take two reductions of each row: only samples are split.
+// The mean over positions is no plain sum, so they are not split. Split classes take the maximum and the sums of each
+// row over the parts.
 Letters cross_entropy_letters(const Attributes&, const OperandShapes& shapes) {
   std::string positions = "n";
   for (std::size_t i = 0; i + 1 < shapes.inputs[0].dims.size(); ++i) positions.push_back(static_cast<char>('A' + i));
-  return {.inputs = {positions + "V", positions}, .parameters = {}, .outputs = {"n", "n"}};
+  return {.inputs = {positions + "v", positions}, .parameters = {}, .outputs = {"n", "n"}, .reduced = "v"};
 }
 
 Inference infer_mean_squared_error(const Attributes&, std::span<const TensorShape> inputs) {

@@ -36,7 +36,8 @@ Letters letters(const Attributes& attributes, const OperandShapes& shapes) {
   const std::string lead = batch_and_letters(shapes.inputs[0].dims.size() - 2, "mkp");
   return {.inputs = {lead + "mk", lead + (attributes.boolean("transpose_b") ? "pk" : "kp")},
           .parameters = {},
-          .outputs = {lead + "mp"}};
+          .outputs = {lead + "mp"},
+          .linear = "**"};
 }
 
 Saved saved(const Attributes&, const OperandShapes&) { return {.inputs = {0, 1}}; }

@@ -51,7 +51,7 @@ OpFlops flops(const Attributes&, const OperandShapes& shapes) {
 // Statistics run over the positions of a channel, so these are not split; over samples they are local or synchronised.
 Letters batch_norm_letters(const Attributes&, const OperandShapes& shapes) {
   const std::string x = shapes.inputs[0].dims.size() == 3 ? "ncHW" : "nc";
-  return {.inputs = {x}, .parameters = {"c", "c"}, .outputs = {x}};
+  return {.inputs = {x}, .parameters = {"c", "c"}, .outputs = {x}, .reduced = "n"};
 }
 
 Letters layer_norm_letters(const Attributes&, const OperandShapes& shapes) {

@@ -49,7 +49,13 @@ OpFlops global_flops(const Attributes&, const OperandShapes& shapes) {
 }
 
 Letters global_letters(const Attributes&, const OperandShapes&) {
-  return {.inputs = {"ncHW"}, .parameters = {}, .outputs = {"nc"}};
+  return {.inputs = {"ncHW"}, .parameters = {}, .outputs = {"nc"}, .linear = "+"};
+}
+
+Letters average_letters(const Attributes& attributes, const OperandShapes& shapes) {
+  Letters result = window_letters(attributes, shapes);
+  result.linear = "+";
+  return result;
 }
 
 OpSchema window_pool(std::string name, std::string text) {
@@ -71,7 +77,11 @@ OpSchema max_pool() {
   return row;
 }
 
-OpSchema avg_pool() { return window_pool("avg_pool", "mean of each window; padding counts as zeros in the divisor"); }
+OpSchema avg_pool() {
+  OpSchema row = window_pool("avg_pool", "mean of each window; padding counts as zeros in the divisor");
+  row.letters = average_letters;
+  return row;
+}
 
 OpSchema global_average_pool() {
   return {.name = "global_average_pool",

@@ -43,6 +43,7 @@ Letters concat_letters(const Attributes& attributes, const OperandShapes& shapes
     return all;
   };
   Letters result{.inputs = {}, .parameters = {}, .outputs = {with('Z')}};
+  result.linear.assign(shapes.inputs.size(), '+');
   std::map<std::int64_t, char> letter_of;
   for (const TensorShape& input : shapes.inputs) {
     const auto next = static_cast<char>('A' + letter_of.size());
@@ -69,7 +70,7 @@ Letters select_letters(const Attributes& attributes, const OperandShapes& shapes
   const std::string kept = batch_and_letters(shapes.outputs[0].dims.size());
   std::string all = kept;
   all.insert(static_cast<std::size_t>(attributes.integer("axis")) + 1, 1, 'A');
-  return {.inputs = {all}, .parameters = {}, .outputs = {kept}};
+  return {.inputs = {all}, .parameters = {}, .outputs = {kept}, .linear = "+"};
 }
 
 Inference infer_reshape(const Attributes& attributes, std::span<const TensorShape> inputs) {
@@ -100,7 +101,7 @@ Inference infer_flatten(const Attributes&, std::span<const TensorShape> inputs) 
 
 // Runs of dimensions with equal products belong together; only the major factor of a run can carry a split, in as many
 // parts as both sides share (METHODS 7). Dimensions of size 1 carry none.
-Letters reshape_letters(const Attributes&, const OperandShapes& shapes) {
+Letters flatten_letters(const Attributes&, const OperandShapes& shapes) {
   const Dims& in = shapes.inputs[0].dims;
   const Dims& out = shapes.outputs[0].dims;
   char upper = 'A';
@@ -136,7 +137,13 @@ Letters reshape_letters(const Attributes&, const OperandShapes& shapes) {
       }
     }
   }
-  return {.inputs = {from}, .parameters = {}, .outputs = {to}, .parts = std::move(parts)};
+  return {.inputs = {from}, .parameters = {}, .outputs = {to}, .parts = std::move(parts), .linear = "+"};
+}
+
+Letters reshape_letters(const Attributes& attributes, const OperandShapes& shapes) {
+  Letters result = flatten_letters(attributes, shapes);
+  result.counts = {{"dims", '*'}};
+  return result;
 }
 
 Inference infer_transpose(const Attributes& attributes, std::span<const TensorShape> inputs) {
@@ -165,7 +172,7 @@ Letters transpose_letters(const Attributes& attributes, const OperandShapes& sha
   for (const std::int64_t axis : attributes.integers("permutation")) {
     to.push_back(from[static_cast<std::size_t>(axis) + 1]);
   }
-  return {.inputs = {from}, .parameters = {}, .outputs = {to}};
+  return {.inputs = {from}, .parameters = {}, .outputs = {to}, .linear = "+"};
 }
 
 }  // namespace
@@ -207,7 +214,7 @@ OpSchema flatten() {
           .text = "the elements of a sample as one dimension",
           .infer = infer_flatten,
           .flops = no_flops,
-          .letters = reshape_letters,
+          .letters = flatten_letters,
           .saved = nothing_saved};
 }
 
