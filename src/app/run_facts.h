@@ -28,7 +28,10 @@ RunFigures measured_figures(const Session& session, const runtime::Outcome& outc
 std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome);
 std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, const RunFigures& measured);
 
-/// Attributes of `/`.
+/// Which program made a results file, when and where.
+std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command);
+
+/// Attributes of `/` of a run: these and what it ran.
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command);
 
 /// The cluster as text for `/cluster`.
