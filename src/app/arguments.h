@@ -9,6 +9,7 @@
 namespace millrace::app {
 
 enum class Format : std::uint8_t { table, json, csv };
+enum class TableFormat : std::uint8_t { text, markdown, csv, latex };
 
 /// What the user typed, checked for form only. Fields that a command does not take keep their defaults.
 struct Arguments {
@@ -22,7 +23,8 @@ struct Arguments {
   std::optional<std::string> output;  ///< --output DIR, or -o FILE of `plan` and `data`
   bool overwrite = false;
   bool overwrite_lock = false;
-  bool resume = false;       ///< run: go on from the newest checkpoint
+  bool resume = false;       ///< run: go on from the newest checkpoint; sweep: only what is missing or failed
+  std::optional<int> jobs;   ///< sweep: cells at once in this process; none: as many as it has cores
   std::optional<int> ranks;  ///< of `plan`, `simulate`, `check` with `cluster: local`; none: 1
   bool explain = false;
   std::optional<double> time_limit_s;
@@ -40,6 +42,11 @@ struct Arguments {
   bool summary = false;                 ///< import: what the graph is, beside writing it
   std::optional<double> profile_batch;  ///< import: samples of the mini-batch that a PipeDream profile measured
   std::string dot;                      ///< shard: the Graphviz file
+  std::optional<TableFormat> table;     ///< report; none: text, unless a page is written
+  bool paper = false;                   ///< report: published figures beside ours
+  double significance = 0.05;           ///< compare
+  double tolerance = 0.01;              ///< compare: relative differences of no interest
+  bool follow = false;                  ///< watch: until the run ends
   std::string data;                     ///< bench: the list; empty: the standard one
   std::string only;                     ///< bench planner: glob of workloads to run; empty: all
   std::string workloads;                ///< bench: folder of the files that the list names; empty: the environment says

@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include <sys/types.h>
+
 #include "base/errors.h"
 
 namespace millrace::app {
@@ -16,10 +18,33 @@ struct ChildOutcome {
   std::int64_t peak_rss_bytes = 0;
 };
 
-/// Runs `work` in a child and waits for it. An exception of `work` becomes its code and message; a signal becomes
-/// ExitCode::internal with the signal's name.
-/// \pre this process has one thread, and no MPI.
-/// \throws SystemError  when no process can be made.
+/// A child at work; it ends with its parent. Given up, it is killed.
+class Child {
+ public:
+  /// \throws SystemError  when no process can be made.
+  /// \pre no other thread of this process holds a lock that `work` needs; `work` calls no MPI.
+  explicit Child(const std::function<std::string()>& work);
+  Child(Child&& other) noexcept;
+  Child& operator=(Child&&) = delete;
+  ~Child();
+
+  /// Ready to read whenever the child has written or ended.
+  int output() const { return output_; }
+  /// Takes what the child has written. False once it has said everything: wait() then returns soon.
+  bool read_some();
+  /// Reads the rest and waits for the end. An exception of the function becomes its code and message; a signal becomes
+  /// ExitCode::internal with the signal's name.
+  ChildOutcome wait();
+  /// Ends it and what it started at once.
+  void kill() const;
+
+ private:
+  pid_t pid_ = -1;
+  int output_ = -1;
+  std::string text_;
+};
+
+/// Runs `work` in a child and waits for it.
 ChildOutcome in_child(const std::function<std::string()>& work);
 
 }  // namespace millrace::app

@@ -22,6 +22,13 @@ Format format_of(const std::string& word, const std::vector<std::string>& words)
   return static_cast<Format>(found - words.begin());
 }
 
+TableFormat table_format_of(const std::string& word) {
+  static const std::vector<std::string> words{"text", "md", "csv", "latex"};  // in the order of TableFormat
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) throw InvalidInput(unknown_name("--table", word, words));
+  return static_cast<TableFormat>(found - words.begin());
+}
+
 void add_format(CLI::App& command, Arguments& arguments, std::vector<std::string> words) {
   const std::string names = join(words, "|");
   command
@@ -194,6 +201,50 @@ void define(CLI::App& app, Arguments& arguments) {
   shard->add_option("-o,--output", arguments.output, "write the graph of each device there")->type_name("DIR");
   shard->add_option("--dot", arguments.dot, "write the graph with its collectives for Graphviz")->type_name("G.dot");
   shard->add_flag("--overwrite", arguments.overwrite, "replace existing files");
+
+  CLI::App* sweep = app.add_subcommand("sweep", "all cells of a matrix of experiments, at once where there are cores");
+  sweep->add_option("sweep", arguments.files, "sweep file (YAML)")->required()->expected(1)->type_name("SWEEP.yaml");
+  add_common(*sweep, arguments);
+  add_time_limit(*sweep, arguments);
+  add_ranks(*sweep, arguments);
+  add_output(*sweep, arguments);
+  sweep->get_option("--output")->description("folder of the results files, `results` if not given");
+  sweep->add_flag("--resume", arguments.resume, "only what is missing or failed")->excludes("--overwrite");
+  sweep->add_option("--jobs", arguments.jobs, "cells at once, as many as there are cores if not given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+
+  CLI::App* report = app.add_subcommand("report", "tables from results of runs and sweeps");
+  report->add_option("results", arguments.files, "results files (HDF5)")->required()->type_name("R.h5");
+  report
+      ->add_option_function<std::string>(
+          "--table", [&arguments](const std::string& word) { arguments.table = table_format_of(word); },
+          "how tables are written; csv has every column")
+      ->type_name("md|csv|latex");
+  report->add_flag("--paper", arguments.paper, "published figures beside ours, and a verdict");
+  report->add_option("-o,--output", arguments.output, "write a page: one file with charts")->type_name("report.html");
+  report->add_flag("--overwrite", arguments.overwrite, "replace an existing page");
+  add_quiet(*report, arguments);
+
+  CLI::App* compare = app.add_subcommand("compare", "is the second worse, beyond chance? exit 5 where it is");
+  compare->add_option("results", arguments.files, "two results files (HDF5)")
+      ->required()
+      ->expected(2)
+      ->type_name("R.h5");
+  compare->add_option("--significance", arguments.significance, "probability of a false alarm, 0.05 if not given")
+      ->type_name("P")
+      ->check(CLI::Range(0.0, 1.0));
+  compare->add_option("--tolerance", arguments.tolerance, "relative differences of no interest, 0.01 if not given")
+      ->type_name("X")
+      ->check(CLI::Range(0.0, 1.0));
+  add_format(*compare, arguments, {"table", "json"});
+  add_quiet(*compare, arguments);
+
+  CLI::App* watch = app.add_subcommand("watch", "how far a run or a sweep is: rows, loss, time left");
+  watch->add_option("results", arguments.files, "results file (HDF5)")->required()->expected(1)->type_name("R.h5");
+  watch->add_flag("--follow", arguments.follow, "until it ends");
+  add_format(*watch, arguments, {"table", "json"});
+  add_quiet(*watch, arguments);
 
   CLI::App* data = app.add_subcommand("data", "convert IDX, CIFAR-10 or text to the HDF5 data format");
   data->add_option("inputs", arguments.files, "files, or a folder that holds them")->required()->type_name("IN");

@@ -17,12 +17,6 @@ namespace {
 
 using config::Node;
 
-const std::vector<config::ShortForm>& short_forms() {
-  static const std::vector<config::ShortForm> forms{
-      {"plan.partitioner", "name"}, {"plan.schedule", "name"}, {"train.learning_rate", "kind"}, {"cluster", ""}};
-  return forms;
-}
-
 std::string replace_name(std::string output, const std::string& name) {
   static constexpr std::string_view kMark = "{name}";
   for (auto at = output.find(kMark); at != std::string::npos; at = output.find(kMark, at + name.size())) {
@@ -68,7 +62,8 @@ void refuse_other_kinds(const Node& root) {
   static constexpr std::array kinds{
       Kind{"millrace_graph", "this is a graph file; an experiment names it: model: {file: …}"},
       Kind{"millrace_plan", "this is a plan file; an experiment names it: plan: {file: …}"},
-      Kind{"bench", "this is a list of workloads; it is run by millrace bench planner --data"}};
+      Kind{"bench", "this is a list of workloads; it is run by millrace bench planner --data"},
+      Kind{"sweep", "this is a sweep of experiments; it is run by millrace sweep"}};
   for (const Kind& kind : kinds) {
     if (const auto index = root.index_of(kind.key)) {
       throw InvalidInput(fmt::format("{}: {}", config::to_text(root.keys[*index].where), kind.what));
@@ -105,11 +100,17 @@ Experiment read(const Node& root, config::Problems& problems) {
 
 }  // namespace
 
+const std::vector<config::ShortForm>& experiment_short_forms() {
+  static const std::vector<config::ShortForm> forms{
+      {"plan.partitioner", "name"}, {"plan.schedule", "name"}, {"train.learning_rate", "kind"}, {"cluster", ""}};
+  return forms;
+}
+
 Experiment read_experiment(const ExperimentSource& source) {
   config::Problems problems;
   Node root = config::load_file(source.file, problems);
   refuse_other_kinds(root);
-  for (const std::string& set : source.sets) config::apply_set(root, set, short_forms(), problems);
+  for (const std::string& set : source.sets) config::apply_set(root, set, experiment_short_forms(), problems);
   Experiment experiment = read(root, problems);
   if (source.output_folder) {
     const std::filesystem::path file = std::filesystem::path(experiment.output).filename();

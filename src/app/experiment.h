@@ -12,6 +12,7 @@
 #include "cluster/cluster.h"
 #include "config/node.h"
 #include "config/problems.h"
+#include "config/set.h"
 #include "config/values.h"
 #include "dataset/order.h"
 #include "plan/problem.h"
@@ -96,6 +97,9 @@ struct Experiment {
   /// planning finds. Kept by what read the file, not in `effective`.
   std::map<std::string, std::string> places;
 };
+
+/// Where one word of an experiment stands for a map.
+const std::vector<config::ShortForm>& experiment_short_forms();
 
 /// What the command line adds to the file.
 struct ExperimentSource {

@@ -249,6 +249,13 @@ plan::TrainingBytes training_bytes(const Experiment& experiment) {
   return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
 }
 
+void check_plan_settings(const Session& session, const Arguments& arguments) {
+  const PlanSection& section = session.experiment.plan;
+  if (section.file || plan::is_published(plan::objective_by_name(section.objective))) return;
+  check_counts(session, arguments);
+  micro_batch_counts(session);
+}
+
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));

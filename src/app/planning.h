@@ -27,6 +27,9 @@ struct Planned {
 /// \throws InvalidInput  settings that contradict each other or the number of ranks.
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange = nullptr);
 
+/// What make_plans() would refuse before it searches. \throws InvalidInput.
+void check_plan_settings(const Session& session, const Arguments& arguments);
+
 /// The same on rank 0 of a job; other ranks get nothing of use. All ranks search where a partitioner does so.
 Planned make_plans_together(const Session& session, const Arguments& arguments, const comm::World& world);
 

@@ -90,18 +90,22 @@ std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& pred
 
 std::string run_kind(const Session& session) { return session.cluster.emulated() ? "emulated" : "measured"; }
 
-std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {
+std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command) {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::vector<record::Fact> facts{{"millrace_version", version()},
-                                  {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
-                                  {"command", command},
-                                  {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-                                  {"host", world.host()},
-                                  {"name", session.experiment.name},
-                                  {"seed", static_cast<std::int64_t>(session.experiment.seed)},
-                                  {"ranks", std::int64_t{world.size()}},
-                                  {"devices", std::int64_t{session.cluster.size()}},
-                                  {"kind", run_kind(session)}};
+  return {{"millrace_version", version()},
+          {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
+          {"command", command},
+          {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+          {"host", world.host()}};
+}
+
+std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {
+  std::vector<record::Fact> facts = origin_facts(world, command);
+  facts.push_back({"name", session.experiment.name});
+  facts.push_back({"seed", static_cast<std::int64_t>(session.experiment.seed)});
+  facts.push_back({"ranks", std::int64_t{world.size()}});
+  facts.push_back({"devices", std::int64_t{session.cluster.size()}});
+  facts.push_back({"kind", run_kind(session)});
   for (const auto& [name, value] : library_versions()) {
     facts.push_back({name == "MPI" ? "mpi_library" : fmt::format("{}_version", name), value});
   }

@@ -36,7 +36,10 @@ std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& pred
 /// "measured" or "emulated": what the figures of the session's runs are.
 std::string run_kind(const Session& session);
 
-/// Attributes of `/`.
+/// Which program made a results file, when and where.
+std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command);
+
+/// Attributes of `/` of a run: these and what it ran.
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command);
 
 /// The cluster as text for `/cluster`.

@@ -220,6 +220,10 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 
 Session planning_session(Experiment experiment, int ranks) {
   Graph graph = load_graph(experiment);
+  return planning_session(std::move(experiment), std::move(graph), ranks);
+}
+
+Session planning_session(Experiment experiment, Graph graph, int ranks) {
   auto named = named_cluster(experiment, graph);
   check_slowdown(experiment, named ? named->size() : ranks);
   return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};

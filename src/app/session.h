@@ -27,6 +27,8 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
 
 /// The same for planning in this process alone, where there is no MPI.
 Session planning_session(Experiment experiment, int ranks);
+/// With the graph that load_graph() gave before.
+Session planning_session(Experiment experiment, Graph graph, int ranks);
 
 /// The graph that the model section names. data.batch, where it is not given, becomes that of the model's file.
 /// \throws InvalidInput  what is wrong with the file.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -151,6 +152,13 @@ bool FileLock::take_over(bool overwrite) {
   log::notice(fmt::format("took over the lock {} of {}, {}", path, former,
                           gone ? "which is gone" : "as --overwrite-lock asks"));
   return true;
+}
+
+bool is_held(const std::filesystem::path& file) {
+  std::ifstream in(file.string() + ".lock");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto holder = parse(text);
+  return holder && (holder->host != host_name() || is_alive(*holder));
 }
 
 }  // namespace millrace::storage

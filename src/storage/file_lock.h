@@ -37,4 +37,7 @@ class FileLock {
   LockHolder self_;
 };
 
+/// Whether some process holds the lock of `file`, as far as this host can tell: one of another host counts as alive.
+bool is_held(const std::filesystem::path& file);
+
 }  // namespace millrace::storage

@@ -1,0 +1,195 @@
+// `millrace sweep`: all cells of a matrix, each in a process of its own, on the cores of this one or the ranks of a
+// job.
+#include <algorithm>
+#include <deque>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cell_pool.h"
+#include "app/commands.h"
+#include "app/print.h"
+#include "app/run_facts.h"
+#include "app/sweep_cells.h"
+#include "app/sweep_progress.h"
+#include "app/sweep_store.h"
+#include "base/count.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cluster/launcher.h"
+
+namespace millrace::app {
+namespace {
+
+using nlohmann::json;
+
+struct Sweep {
+  SweepFile file;
+  Suite suite;
+  std::vector<std::size_t> work;  // cells that are missing or failed, in order
+  double expected_s = 0;          // of them, on one core
+};
+
+std::string duration(double seconds) {
+  if (seconds < 120) return format(Seconds(seconds));
+  return seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+int processes_here(const Sweep& sweep, const Arguments& arguments, const comm::World& world) {
+  if (sweep.file.command == CellCommand::run) return 1;  // runs beside each other would measure each other
+  if (arguments.jobs) return *arguments.jobs;
+  return world.size() > 1 ? 1 : static_cast<int>(std::max<std::size_t>(1, cluster::affinity_cores().size()));
+}
+
+// Every cell, what is left out and why, and how long it will take: before anything starts.
+std::string suite_text(const Sweep& sweep, const SweepStore& store, int workers) {
+  const Suite& suite = sweep.suite;
+  planner::Table table{{"", "cell"}, {}};
+  table.columns.insert(table.columns.end(), suite.axes.begin(), suite.axes.end());
+  table.columns.insert(table.columns.end(), {"time", ""});
+  for (std::size_t i = 0; i < suite.cells.size(); ++i) {
+    const SweepCell& cell = suite.cells[i];
+    std::vector<std::string> row{std::to_string(i + 1), cell.id};
+    row.insert(row.end(), cell.settings.begin(), cell.settings.end());
+    row.push_back("~" + duration(cell.expected_s));
+    row.push_back(store.settled(i) ? store.status(i) : "");
+    table.rows.push_back(std::move(row));
+  }
+  std::string text = table_text(table) + "\n";
+  for (const auto& [reason, count] : suite.excluded) {
+    text += fmt::format("excluded: {}{}\n", counted(count, "combination"), reason.empty() ? "" : ": " + reason);
+  }
+  const auto cells = static_cast<std::int64_t>(suite.cells.size());
+  const auto left = static_cast<std::int64_t>(sweep.work.size());
+  text += fmt::format("sweep {}: {} to {}, {} of them {} to be worked on, about {} with {} at once\n", sweep.file.name,
+                      counted(cells, "cell"), name_of(sweep.file.command), left, left == 1 ? "is" : "are",
+                      duration(sweep.expected_s / workers), workers);
+  return text;
+}
+
+CellTask task_of(const Sweep& sweep, std::size_t cell, const Arguments& arguments) {
+  CellTask task;
+  task.command = sweep.file.command;
+  task.effective = sweep.suite.cells[cell].effective;
+  task.ranks = sweep.suite.cells[cell].ranks;
+  task.time_limit_s = arguments.time_limit_s;
+  task.limits = sweep.file.limits;
+  task.id = sweep.suite.cells[cell].id;
+  task.folder = (sweep_folder(arguments) / (sweep.file.name + ".cells")).string();
+  return task;
+}
+
+void work(const Sweep& sweep, const Arguments& arguments, CellPool& pool, SweepStore& store, SweepProgress& progress) {
+  std::deque<std::size_t> left(sweep.work.begin(), sweep.work.end());
+  while (!left.empty() || !pool.idle()) {
+    while (!left.empty() && pool.has_room()) {
+      pool.start(left.front(), task_of(sweep, left.front(), arguments));
+      left.pop_front();
+    }
+    for (const CellOutcome& outcome : pool.wait()) {
+      store.add(outcome.cell, json::parse(outcome.document));
+      progress.ended(store.status(outcome.cell), sweep.suite.cells[outcome.cell].expected_s);
+    }
+  }
+}
+
+// What did not come to be, by cell.
+std::string failures_text(const record::DataTable& cells, std::size_t axes) {
+  planner::Table table{{"cell", "status"}, {}};
+  for (std::size_t axis = 0; axis < axes; ++axis) table.columns.push_back(cells.columns[3 + axis].name);
+  table.columns.emplace_back("reason");
+  for (const auto& row : cells.rows) {
+    if (record::to_text(row[1]) == "done") continue;
+    std::vector<std::string> line{record::to_text(row[0]), record::to_text(row[1])};
+    for (std::size_t axis = 0; axis < axes; ++axis) line.push_back(record::to_text(row[3 + axis]));
+    std::string reason = record::to_text(row[2]);
+    std::replace(reason.begin(), reason.end(), '\n', ' ');
+    line.push_back(std::move(reason));
+    table.rows.push_back(std::move(line));
+  }
+  return table.rows.empty() ? "" : table_text(table) + "\n";
+}
+
+json document_of(const Sweep& sweep, const SweepStore& store) {
+  json cells = json::array();
+  const record::DataTable table = store.table();
+  for (const auto& row : table.rows) {
+    json cell = json::object();
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      json& value = cell[table.columns[c].name];
+      if (const auto* integer = std::get_if<std::int64_t>(&row[c])) value = *integer;
+      if (const auto* real = std::get_if<double>(&row[c])) value = *real;
+      if (const auto* text = std::get_if<std::string>(&row[c])) value = *text;
+    }
+    cells.push_back(std::move(cell));
+  }
+  return {{"sweep", sweep.file.name},
+          {"command", name_of(sweep.file.command)},
+          {"axes", sweep.suite.axes},
+          {"cells", std::move(cells)},
+          {"results", store.results_file().string()}};
+}
+
+ExitCode lead(const Arguments& arguments, const comm::World& world, Sweep& sweep, SweepStore& store,
+              const comm::Mailbox* mailbox) {
+  // 1. what there is to do
+  for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) {
+    if (store.settled(i)) continue;
+    sweep.work.push_back(i);
+    sweep.expected_s += sweep.suite.cells[i].expected_s;
+  }
+  CellPool pool(processes_here(sweep, arguments, world), mailbox);
+  const bool talks = arguments.format != Format::json && !arguments.quiet;
+  if (talks) print(suite_text(sweep, store, pool.workers()));
+  // 2. do it
+  const auto cells = static_cast<std::int64_t>(sweep.suite.cells.size());
+  SweepProgress progress(cells, cells - static_cast<std::int64_t>(sweep.work.size()), sweep.expected_s,
+                         arguments.quiet);
+  work(sweep, arguments, pool, store, progress);
+  pool.dismiss();
+  progress.finish();
+  // 3. what came of it
+  bool whole = true;
+  for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) whole = whole && store.settled(i);
+  store.publish(whole ? "complete" : "failed");
+  if (arguments.format == Format::json) {
+    print(document_of(sweep, store));
+  } else {
+    print(failures_text(store.table(), sweep.suite.axes.size()));
+    print(fmt::format("sweep {}: {}; results: {}, {}, {}\n", sweep.file.name, progress.counts(),
+                      store.results_file().string(), store.csv_file().string(), store.log_file().string()));
+  }
+  return whole ? ExitCode::done : ExitCode::failed;
+}
+
+}  // namespace
+
+ExitCode sweep(const Arguments& arguments, comm::World& world) {
+  Sweep sweep;
+  std::optional<SweepStore> store;
+  world.on_root_then_all([&] {
+    sweep.file = read_sweep_file(arguments.files.front(), arguments.sets);
+    if (sweep.file.command == CellCommand::run && world.size() > 1) {
+      throw InvalidInput(
+          fmt::format("{}: the cells of this sweep train: each starts a job of its own, so the sweep "
+                      "itself is started alone, without mpirun",
+                      arguments.files.front()));
+    }
+    sweep.suite = make_suite(sweep.file, arguments);
+    std::string command = "millrace sweep " + arguments.files.front();
+    for (const std::string& set : arguments.sets) command += " --set " + set;
+    store.emplace(sweep.file, sweep.suite, arguments, origin_facts(world, command));
+    return std::string();
+  });
+  if (world.size() == 1) return lead(arguments, world, sweep, *store, nullptr);
+  const comm::Mailbox mailbox(world.communicator());
+  ExitCode code = ExitCode::done;
+  if (world.root()) {
+    code = lead(arguments, world, sweep, *store, &mailbox);
+  } else {
+    serve_cells(mailbox);
+  }
+  return static_cast<ExitCode>(std::stoi(world.broadcast(std::to_string(static_cast<int>(code)))));
+}
+
+}  // namespace millrace::app

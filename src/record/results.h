@@ -1,0 +1,32 @@
+// Results of runs and sweeps in one form, for reports, comparisons and pages.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "record/data_table.h"
+#include "record/results_file.h"
+
+namespace millrace::record {
+
+/// One results file. A run is a table of one row, whose cell is the file's stem.
+struct Results {
+  std::filesystem::path file;
+  bool sweep = false;
+  std::vector<Fact> context;      ///< attributes of `/`
+  std::vector<std::string> axes;  ///< columns that a sweep varied
+  DataTable cells;                ///< cell, status, reason, axes, figures; see read_cells_file()
+  std::string published;          ///< of a sweep: the sheet of published figures, CSV
+  DataTable iterations;           ///< of a run; empty for a sweep
+  DataTable ranks;                ///< likewise
+};
+
+/// \throws InvalidInput  a file that holds results of neither.
+Results read_results(const std::filesystem::path& file);
+
+/// All rows under the union of the columns, in order of first appearance; of several files each row says its `file` in
+/// the last column.
+DataTable merged(const std::vector<Results>& all);
+
+}  // namespace millrace::record
