@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "program/kept_versions.h"
 #include "program/unroll.h"
 
 namespace millrace::planner {
@@ -13,6 +14,8 @@ namespace {
 struct Held {
   const plan::StageFootprint* footprint = nullptr;
   std::int64_t live = 0;
+  KeptVersions versions{};
+  int copies = 0;  ///< of the weights, at most
 };
 
 class Stepping {
@@ -26,19 +29,21 @@ class Stepping {
   }
 
   ProgramMemory run() {
-    // Every state of a program that does not flush is reached by the iteration after the first that drains.
-    const auto lists = unroll(program_, program_.overlap + 1);
+    // Filled, and then once through: more iterations meet no other state.
+    const auto lists = unroll(program_, program_.overlap > 0 ? 2 * program_.overlap + 2 : 1);
     for (std::size_t rank = 0; rank < lists.size(); ++rank) {
       Bytes now;
       for (const UnrolledInstruction& step : lists[rank]) {
-        act(rank, program_.ranks[rank].instructions[static_cast<std::size_t>(step.position)], now);
+        const Instruction& at = program_.ranks[rank].instructions[static_cast<std::size_t>(step.position)];
+        keep_versions(rank, at, step.iteration);
+        act(rank, at, now);
       }
     }
     for (std::size_t s = 0; s < program_.stages.size(); ++s) {
       for (const int rank : program_.stages[s].ranks) {
-        const plan::StageFootprint& one =
-            *held_[static_cast<std::size_t>(rank)].at(static_cast<std::int32_t>(s)).footprint;
-        const plan::StageMemory here = plan::stage_memory(one, memory_.live_micro_batches[s]);
+        const Held& held = held_[static_cast<std::size_t>(rank)].at(static_cast<std::int32_t>(s));
+        plan::StageMemory here = plan::stage_memory(*held.footprint, memory_.live_micro_batches[s]);
+        here.weights += held.copies * held.footprint->weights;
         if (here.total() > memory_.stages[s].total()) memory_.stages[s] = here;
       }
     }
@@ -57,7 +62,7 @@ class Stepping {
       if (is_new) entry->second = bytes.footprint(stage.ops, rows, stage.recompute);
       const plan::StageFootprint& one = entry->second;
       const auto rank = static_cast<std::size_t>(stage.ranks[i]);
-      held_[rank][static_cast<std::int32_t>(s)] = {&one, 0};
+      held_[rank][static_cast<std::int32_t>(s)] = {.footprint = &one};
       plan::StageMemory& all = memory_.ranks[rank];
       all.weights += one.weights;
       all.gradients += one.gradients;
@@ -65,6 +70,21 @@ class Stepping {
       all.buffers += one.messages;
       all.workspace = std::max(all.workspace, one.workspace);
     }
+  }
+
+  // Stashes keep the weights that updates overwrite (METHODS 2).
+  void keep_versions(std::size_t rank, const Instruction& at, std::int32_t iteration) {
+    if (at.kind == InstructionKind::stash_weights) held_[rank].at(at.stage).versions.stash(iteration, at.micro_batch);
+    if (at.kind == InstructionKind::drop_stash) held_[rank].at(at.stage).versions.drop(iteration, at.micro_batch);
+    if (at.kind != InstructionKind::update_weights) return;
+    Bytes weights;
+    for (auto& [stage, held] : held_[rank]) {
+      const auto& stages = program_.buckets[static_cast<std::size_t>(at.bucket)].stages;
+      if (std::binary_search(stages.begin(), stages.end(), stage)) held.versions.update(at.bucket);
+      held.copies = std::max(held.copies, held.versions.copies());
+      weights += (1 + held.versions.copies()) * held.footprint->weights;
+    }
+    memory_.ranks[rank].weights = std::max(memory_.ranks[rank].weights, weights);
   }
 
   void act(std::size_t rank, const Instruction& at, Bytes& now) {

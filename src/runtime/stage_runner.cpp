@@ -107,7 +107,7 @@ std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank)
 
 void StageRunner::updated(std::size_t first, std::size_t count) {
   const std::int64_t bytes = kernels::real_bytes(parameters_.precision());
-  device_->updated(Bytes(parameters_.range_elements(first, count) * bytes));
+  device_->updated(millrace::Bytes(parameters_.range_elements(first, count) * bytes));
 }
 
 std::int64_t StageRunner::activation_bytes() const {
