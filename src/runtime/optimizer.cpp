@@ -2,6 +2,7 @@
 #include "runtime/optimizer.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace millrace::runtime {
 namespace {
@@ -65,6 +66,22 @@ Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, c
 
 std::int64_t Optimizer::state_bytes() const {
   return states_ * elements_ * kernels::real_bytes(parameters_.precision());
+}
+
+void Optimizer::keep() {
+  const auto bytes = static_cast<std::size_t>(state_bytes());
+  if (kept_ == nullptr) kept_ = std::make_unique<std::byte[]>(bytes);
+  std::memcpy(kept_.get(), state_.get(), bytes);
+}
+
+void Optimizer::restore(std::size_t first, std::size_t count) {
+  const std::int64_t size = kernels::real_bytes(parameters_.precision());
+  const std::int64_t begin = parameters_.range_elements(0, first) * size;
+  const auto bytes = static_cast<std::size_t>(parameters_.range_elements(first, count) * size);
+  for (int k = 0; k < states_; ++k) {
+    const std::int64_t at = k * elements_ * size + begin;
+    std::memcpy(state_.get() + at, kept_.get() + at, bytes);
+  }
 }
 
 void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {

@@ -27,7 +27,12 @@ class Optimizer {
   /// Updates the `count` tensors from position `first` of the storage order on.
   void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
 
+  /// Keeps the state as it is, to restore() it later; the first time makes room.
+  void keep();
+  void restore(std::size_t first, std::size_t count);
+
   std::int64_t state_bytes() const;
+  std::int64_t kept_bytes() const { return kept_ == nullptr ? 0 : state_bytes(); }
 
  private:
   template <class Real>
@@ -39,6 +44,7 @@ class Optimizer {
   int states_ = 0;                       // numbers kept per element: 0, 1 (momentum) or 2 (moments)
   std::int64_t elements_ = 0;
   std::unique_ptr<std::byte[]> state_;  // state k of element i at k · elements + i
+  std::unique_ptr<std::byte[]> kept_;
 };
 
 }  // namespace millrace::runtime

@@ -207,7 +207,7 @@ RankReport Trainer::rank_report() const {
     const kernels::StageParameters& parameters = stage_runners_[s]->parameters();
     report.weights_bytes += parameters.value_bytes() + parameters.copy_bytes();
     report.gradients_bytes += stage_runners_[s]->parameters().gradient_bytes();
-    report.optimizer_bytes += optimizers_[s]->state_bytes();
+    report.optimizer_bytes += optimizers_[s]->state_bytes() + optimizers_[s]->kept_bytes();
     report.activations_bytes += stage_runners_[s]->activation_bytes();
     report.workspace_bytes += stage_runners_[s]->workspace_bytes();
   }

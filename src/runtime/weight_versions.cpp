@@ -33,7 +33,7 @@ VersionNeeds WeightVersions::needs(const Program& program, int rank, std::int32_
     }
   };
   const int iterations = 2 * program.overlap + 2;  // filled, and then once through: more meet no other state
-  for (int pass = 0; pass < 2; ++pass) {       // the second knows whether the weights of the beginning are kept
+  for (int pass = 0; pass < 2; ++pass) {           // the second knows whether the weights of the beginning are kept
     counted.begin();
     for (int round = 0; round < iterations + program.overlap; ++round) {
       if (round > program.overlap) counted.first_iteration_is_over();
