@@ -43,7 +43,7 @@ std::vector<Entry>& rows() {
       {"zb-h2",
        "weight gradients apart and twice the warm-up: no bubble, at twice the memory",
        {},
-       kSynchronous | kSplitsBackward,
+       kSynchronous | kSplitsBackward | kPostValidates,
        zb_h2},
       {"zb-v", "two chunks a device in a V, backwards split: hardly a bubble at the memory of 1F1B", zb_v_options(),
        kSynchronous | kSplitsBackward | kFitsCosts, zb_v, Placement::vee},
@@ -87,6 +87,7 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
   if (capabilities & kTakesWarmup) names.emplace_back("takes_warmup");
   if (capabilities & kSplitsBackward) names.emplace_back("splits_backward");
   if (capabilities & kFitsCosts) names.emplace_back("fits_costs");
+  if (capabilities & kPostValidates) names.emplace_back("post_validates");
   return names;
 }
 

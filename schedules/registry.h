@@ -21,6 +21,7 @@ enum Capability : std::uint32_t {
   kTakesWarmup = 1U << 1,     ///< follows Pipeline::warmup
   kSplitsBackward = 1U << 2,  ///< orders backward_input and backward_weight apart
   kFitsCosts = 1U << 3,       ///< its order depends on what the stages cost
+  kPostValidates = 1U << 4,   ///< where gradients are clipped, the norm is checked after the updates
 };
 
 /// "synchronous", "takes_warmup", … : the names of the bits, as listings print them.

@@ -52,7 +52,7 @@ json plan_cell(const CellTask& task) {
   json document{{"status", "done"}, {"reason", ""}, {"kind", "simulated"}};
   if (task.command == CellCommand::simulate) {
     constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
-    const Program program = training_program(session.graph, best.plan, session.experiment.data.batch, kAnyTag);
+    const Program program = training_program(session, best.plan, session.experiment.data.batch, kAnyTag);
     const sim::Simulation run = predict(session, program);
     take_times(session, run, best.report);
     document["ranks"] = ranks_json(run);

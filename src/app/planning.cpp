@@ -324,7 +324,9 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 }
 
 Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
-  const LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  options.post_validation = session.experiment.train.clip_norm > 0 &&
+                            (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
   const ComputeOrder order = planner::fitted_order(plan, problem_of(session, cost));
   Program program = lower(session.graph, plan, order, batch, options);

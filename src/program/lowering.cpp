@@ -116,7 +116,7 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
   program.buckets = make_buckets(graph, program.stages, plan.bucket_size);
   program.collectives = options.collectives;
   require_own_parameters(graph, program, order);
-  program.norm = training && options.hiding != Hiding::update;
+  program.norm = training && (options.hiding != Hiding::update || options.post_validation);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     for (const ComputeAction& action : order.ranks()[rank]) {
       check_action(program, action);
@@ -124,6 +124,8 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
       if (action.kind == ComputeKind::update) program.norm = false;
     }
   }
+  program.post_validation = options.post_validation && program.norm;
+  if (program.post_validation) program.overlap = 1;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     RankWriter writer(graph, program, crossings, static_cast<int>(rank), options.hiding);
     program.ranks[rank] = writer.write(order.ranks()[rank]);

@@ -22,6 +22,9 @@ struct LoweringOptions {
   int receive_window = 1;          ///< receives posted ahead of the one waited for, per edge and peer; at least 0
   std::int32_t tag_limit = 32767;  ///< highest tag that the transport takes; 32767 is what MPI promises
   Hiding hiding = Hiding::drain;
+  /// The norm is known and checked a round after the updates (Program::post_validation): no rank waits for it before
+  /// the forwards of the next iteration. For schedules that flush.
+  bool post_validation = false;
   /// Of tensor-parallel stages, by flat index of the stage, in the order of execution.
   std::vector<TensorCollective> collectives{};
 };
@@ -34,7 +37,7 @@ struct LoweringOptions {
 /// stage recomputes, that stands before the receives of its backward.
 /// Buckets are reduced in their order, each as soon as it and all before it are complete on the rank. A bucket with
 /// one owner has no reduce_gradients, only its update. Every rank enters reduce_norm, with or without parameters,
-/// unless updates do not wait for it. What an order with `update` actions gathers is reduced and applied where they
+/// unless there is none. What an order with `update` actions gathers is reduced and applied where they
 /// stand, without a norm.
 /// \pre  the plan is valid for the graph.
 /// \throws InvalidInput  stages of a pipeline that share some devices and not all; parameters tied across stages with

@@ -84,6 +84,10 @@ struct Program {
   /// Updates wait for reduce_norm, which every rank enters once. Else there is none, and each waits for its own
   /// reduction: no clipping (METHODS 5, level 3, and programs that do not flush).
   bool norm = true;
+  /// Updates do not wait for reduce_norm, which has lag 1: it stands in the next round, between the rank's forwards and
+  /// its first backward. Where it says that gradients should have been clipped, or are not finite, every rank takes its
+  /// updates back, makes them as they should have been, and begins the round again (post-validation, METHODS 2).
+  bool post_validation = false;
   int overlap = 0;  ///< highest lag of an instruction; 0: the program ends with all that it began
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;

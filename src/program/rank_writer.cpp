@@ -26,7 +26,14 @@ RankWriter::RankWriter(const Graph& graph, const Program& program, const Crossin
 
 RankProgram RankWriter::write(const std::vector<ComputeAction>& actions) {
   note_last_contributions(actions);
-  for (std::size_t i = 0; i < actions.size(); ++i) write_action(actions[i], i);
+  bool validated = !program_.post_validation;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (!validated && actions[i].kind != ComputeKind::forward) {
+      result_.instructions.push_back({.kind = InstructionKind::reduce_norm, .lag = 1});
+      validated = true;
+    }
+    write_action(actions[i], i);
+  }
   if (program_.training && !updates_in_order_) {
     reduce_complete(actions.size(), -1);
     reduce_norm_and_update();
@@ -140,7 +147,9 @@ OpId RankWriter::completing_op(std::int32_t bucket, std::int32_t stage) const {
 }
 
 void RankWriter::reduce_norm_and_update() {
-  if (program_.norm) result_.instructions.push_back({.kind = InstructionKind::reduce_norm});
+  if (program_.norm && !program_.post_validation) {
+    result_.instructions.push_back({.kind = InstructionKind::reduce_norm});
+  }
   for (const std::int32_t b : owned_) {
     result_.instructions.push_back({.kind = InstructionKind::update_weights, .bucket = b});
   }

@@ -28,7 +28,8 @@ class Findings {
 
 /// Iterations that show every state of a program: one that flushes has one, others need all overlaps to meet.
 inline int iterations_to_check(const Program& program) {
-  return program.norm || !program.training ? 1 : program.overlap + 2;
+  const bool flushes = (program.norm && !program.post_validation) || !program.training;
+  return flushes ? 1 : program.overlap + 2;
 }
 
 void check_indices(const Program& program, Findings& findings);

@@ -21,6 +21,7 @@ class Execution {
         lists_(unroll(program, iterations_)),
         position_(program.ranks.size(), 0),
         at_norm_(program.ranks.size(), false),
+        norms_(static_cast<std::size_t>(iterations_), 0),
         sent_(program.transfers.size() * static_cast<std::size_t>(iterations_), false),
         joined_(program.buckets.size()),
         started_(program.ranks.size(), std::vector<std::size_t>(program.buckets.size(), 0)),
@@ -117,13 +118,16 @@ class Execution {
     for (std::size_t bucket = 0; bucket < program_.buckets.size(); ++bucket) {
       if (started_[rank][bucket] > 0 && !reduced(rank, bucket)) return false;
     }
+    std::size_t& arrived = norms_[static_cast<std::size_t>(lists_[rank][position_[rank]].iteration)];
     if (!at_norm_[rank]) {
       at_norm_[rank] = true;
-      if (++norms_ == program_.ranks.size()) {
+      if (++arrived == program_.ranks.size()) {
         for (std::size_t other = 0; other < program_.ranks.size(); ++other) ready_.push_back(other);
       }
     }
-    return norms_ == program_.ranks.size();
+    if (arrived < program_.ranks.size()) return false;
+    at_norm_[rank] = false;
+    return true;
   }
 
   // All shards of the replica stand at the same collective of the same computation.
@@ -157,7 +161,7 @@ class Execution {
   std::vector<std::vector<UnrolledInstruction>> lists_;
   std::vector<std::size_t> position_;
   std::vector<bool> at_norm_;
-  std::size_t norms_ = 0;
+  std::vector<std::size_t> norms_;                 // by iteration: ranks that have come to its norm
   std::vector<bool> sent_;                         // [message][iteration]
   std::vector<std::vector<std::size_t>> joined_;   // [bucket][number]: ranks that started it
   std::vector<std::vector<std::size_t>> started_;  // [rank][bucket]

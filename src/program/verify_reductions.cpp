@@ -92,6 +92,7 @@ struct Gathered {
   std::size_t last_contribution = 0;  // position
   std::size_t reduction = 0;          // position
   bool reduced = false;
+  bool unvalidated = false;  // updated, and its norm is not known
   int reductions = 0;
   int updates = 0;
   int iteration = -1;  // of the contributions
@@ -100,7 +101,12 @@ struct Gathered {
 class RankCheck {
  public:
   RankCheck(const Graph& graph, const Program& program, int rank, Findings& findings)
-      : graph_(graph), program_(program), rank_(rank), findings_(findings), gathered_(program.buckets.size()) {
+      : graph_(graph),
+        program_(program),
+        rank_(rank),
+        findings_(findings),
+        gathered_(program.buckets.size()),
+        once_(program.norm && !program.post_validation) {
     for (std::size_t b = 0; b < program.buckets.size(); ++b) {
       const std::vector<int>& owners = program.buckets[b].owners;
       if (std::binary_search(owners.begin(), owners.end(), rank)) owned_.push_back(b);
@@ -113,7 +119,7 @@ class RankCheck {
       iteration_ = at.iteration;
       step(program_.ranks[static_cast<std::size_t>(rank_)].instructions[position_]);
     }
-    const int norms = program_.training && program_.norm ? 1 : 0;
+    const int norms = program_.training && program_.norm ? iterations_to_check(program_) : 0;
     if (norms_ != norms) {
       findings_.add(fmt::format("rank {} enters reduce_norm {} times instead of {}", rank_, norms_, norms));
     }
@@ -127,7 +133,7 @@ class RankCheck {
   void finish(std::size_t b) {
     const Gathered& bucket = gathered_[b];
     const bool owns = program_.training && std::find(owned_.begin(), owned_.end(), b) != owned_.end();
-    if (program_.norm || !program_.training) {
+    if (once_ || !program_.training) {
       expect(b, "reduces", bucket.reductions, owns && program_.buckets[b].owners.size() > 1);
       expect(b, "updates", bucket.updates, owns);
     } else if (owns && (bucket.updates == 0 || bucket.since_update > 0)) {
@@ -165,6 +171,7 @@ class RankCheck {
         return reduce(at);
       case InstructionKind::reduce_norm:
         ++norms_;
+        for (Gathered& bucket : gathered_) bucket.unvalidated = false;
         return;
       case InstructionKind::update_weights:
         return update(at);
@@ -178,12 +185,14 @@ class RankCheck {
       const std::vector<std::int32_t>& stages = program_.buckets[b].stages;
       if (!std::binary_search(stages.begin(), stages.end(), at.stage)) continue;
       Gathered& bucket = gathered_[b];
-      if (program_.norm && bucket.updates > 0) fault(fmt::format("it comes after the update of bucket {}", b));
+      if (once_ && bucket.updates > 0) fault(fmt::format("it comes after the update of bucket {}", b));
       if (!contributes) continue;
       if (bucket.reduced) {
         fault(fmt::format("its gradients would be lost: {} comes before it", words(bucket.reduction)));
       }
-      if (norms_ > 0) fault("its gradients come after the norm");
+      if (once_ && norms_ > 0) fault("its gradients come after the norm");
+      if (bucket.unvalidated)
+        fault("its gradients come before the updates with those of the iteration before are valid");
       ++bucket.since_update;
       bucket.last_contribution = position_;
       if (bucket.since_update > 1 && bucket.iteration != iteration_) {
@@ -195,8 +204,8 @@ class RankCheck {
 
   void reduce(const Instruction& at) {
     Gathered& bucket = gathered_[static_cast<std::size_t>(at.bucket)];
-    if (norms_ > 0) fault(fmt::format("bucket {} is reduced after the norm", at.bucket));
-    if (program_.norm && at.bucket <= last_) {
+    if (once_ && norms_ > 0) fault(fmt::format("bucket {} is reduced after the norm", at.bucket));
+    if (once_ && at.bucket <= last_) {
       fault(fmt::format("bucket {} is reduced after bucket {}; all ranks keep one order", at.bucket, last_));
     }
     last_ = at.bucket;
@@ -223,7 +232,8 @@ class RankCheck {
   void update(const Instruction& at) {
     const auto b = static_cast<std::size_t>(at.bucket);
     Gathered& bucket = gathered_[b];
-    if (program_.norm && norms_ == 0) fault(fmt::format("bucket {} is updated before the norm is known", b));
+    if (once_ && norms_ == 0) fault(fmt::format("bucket {} is updated before the norm is known", b));
+    bucket.unvalidated = program_.post_validation;
     if (bucket.since_update == 0) fault("there is no gradient to apply");
     if (program_.buckets[b].owners.size() > 1 && !bucket.reduced) fault("its gradients are not reduced");
     if (bucket.since_update > 0 && bucket.iteration != iteration_) fault("its gradients are of another iteration");
@@ -242,6 +252,7 @@ class RankCheck {
   Findings& findings_;
   std::vector<std::size_t> owned_;  // buckets
   std::vector<Gathered> gathered_;  // by bucket
+  bool once_;                       // one iteration with its norm before its updates
   std::size_t position_ = 0;
   int iteration_ = 0;
   int norms_ = 0;

@@ -13,12 +13,29 @@ std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
   return tensor.shape.elements_per_sample() * (real ? kernels::real_bytes(precision) : kernels::kIndexBytes);
 }
 
+namespace {
+
+// By transfer: its send stands before the norm that validates the round.
+std::vector<bool> sent_before_valid(const Program& program) {
+  std::vector<bool> early(program.transfers.size(), false);
+  for (const RankProgram& rank : program.ranks) {
+    for (const Instruction& at : rank.instructions) {
+      if (!program.post_validation || at.kind == InstructionKind::reduce_norm) break;
+      if (at.transfer >= 0) early[static_cast<std::size_t>(at.transfer)] = true;
+    }
+  }
+  return early;
+}
+
+}  // namespace
+
 Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
                    comm::Transport& transport, kernels::Storage storage)
     : program_(program), storage_(storage), transport_(transport), window_(program.receive_window) {
   row_bytes_.resize(program.transfers.size());
   channel_of_.assign(program.transfers.size(), -1);
 
+  const std::vector<bool> early = sent_before_valid(program);
   std::map<std::tuple<Direction, TensorId, int, int, int, int>, std::int32_t> known;
   for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
     if (instruction.transfer < 0) continue;
@@ -33,7 +50,7 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
     Channel& channel = channels_[static_cast<std::size_t>(entry->second)];
     row_bytes_[id] = bytes_per_row(graph.tensor(t.tensor), precision);
     channel_of_[id] = entry->second;
-    channel.listed.push_back({instruction.transfer, instruction.lag});
+    channel.listed.push_back({instruction.transfer, instruction.lag, early[id]});
     channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
   }
   // Of those that send too: as many as a peer that keeps up has posted receives for.
@@ -64,17 +81,43 @@ std::int64_t Exchange::buffer_bytes() const {
   return bytes;
 }
 
-void Exchange::begin(std::int64_t round, std::int64_t begun) {
+void Exchange::begin(std::int64_t round, std::int64_t begun, bool validates) {
   for (const std::int32_t index : receiving_) {
     Channel& channel = channels_[static_cast<std::size_t>(index)];
     channel.transfers.clear();
+    channel.limit = 0;
     for (const Listed& listed : channel.listed) {
       const std::int64_t iteration = round - listed.lag;
-      if (iteration >= 0 && iteration < begun) channel.transfers.push_back(listed.transfer);
+      if (iteration < 0 || iteration >= begun) continue;
+      channel.transfers.push_back(listed.transfer);
+      if (!validates || listed.early) channel.limit = channel.transfers.size();
     }
     channel.posted = 0;
     channel.received = 0;
-    while (channel.posted < std::min(channel.buffers.size(), channel.transfers.size())) post(channel);
+    post_first(channel);
+  }
+}
+
+void Exchange::post_first(Channel& channel) {
+  while (channel.posted < std::min(channel.received + channel.buffers.size(), channel.limit)) post(channel);
+}
+
+void Exchange::go_on() {
+  for (const std::int32_t index : receiving_) {
+    Channel& channel = channels_[static_cast<std::size_t>(index)];
+    channel.limit = channel.transfers.size();
+    post_first(channel);
+  }
+}
+
+void Exchange::discard(comm::WaitObserver& observer) {
+  for (const std::int32_t index : receiving_) {
+    Channel& channel = channels_[static_cast<std::size_t>(index)];
+    while (channel.received < channel.limit) {
+      const std::int32_t transfer = channel.transfers[channel.received];
+      receive(transfer, observer);
+      release(transfer);
+    }
   }
 }
 
@@ -104,7 +147,7 @@ const void* Exchange::receive(std::int32_t transfer, comm::WaitObserver& observe
 void Exchange::release(std::int32_t transfer) {
   Channel& channel = channel_of(transfer);
   ++channel.received;
-  if (channel.posted < channel.transfers.size()) post(channel);
+  if (channel.posted < channel.limit) post(channel);
 }
 
 Exchange::Buffer& Exchange::free_buffer(Channel& channel, comm::WaitObserver& observer) {

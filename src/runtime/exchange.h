@@ -29,7 +29,12 @@ class Exchange {
 
   /// Start of a round of the program's list, the one in which iteration `round` begins, or one that drains: posts the
   /// first receives of every channel. `begun`: iterations that have begun so far; messages of others do not come.
-  void begin(std::int64_t round = 0, std::int64_t begun = 1);
+  /// \param validates  only what is sent before the round is valid is received (Program::post_validation).
+  void begin(std::int64_t round = 0, std::int64_t begun = 1, bool validates = false);
+  /// The round is valid: the rest comes too.
+  void go_on();
+  /// It is not: takes in all that was sent, so that the round can begin again.
+  void discard(comm::WaitObserver& observer);
   void send(std::int32_t transfer, const void* data, comm::WaitObserver& observer);
   /// Waits for the transfer's data; valid until release(transfer).
   const void* receive(std::int32_t transfer, comm::WaitObserver& observer);
@@ -46,6 +51,7 @@ class Exchange {
   struct Listed {
     std::int32_t transfer = -1;
     std::int32_t lag = 0;
+    bool early = false;  // sent before the sender's round is valid
   };
   struct Buffer {
     std::unique_ptr<std::byte[]> data;
@@ -56,12 +62,14 @@ class Exchange {
     std::vector<std::int32_t> transfers;  // of this round
     std::int64_t capacity = 0;            // bytes of the largest
     std::vector<Buffer> buffers;
+    std::size_t limit = 0;     // of the transfers: may be posted
     std::size_t posted = 0;    // receives posted in this round
     std::size_t received = 0;  // and received
     std::size_t oldest = 0;    // of the buffers, where sends wait for one
   };
   Buffer& add_buffer(Channel& channel) const;
   void post(Channel& channel);
+  void post_first(Channel& channel);
   Channel& channel_of(std::int32_t transfer);
   Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 

@@ -98,6 +98,24 @@ void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) 
   at.phase = Phase::complete;
 }
 
+void GradientReducer::clear(State& state, bool statistics) {
+  for (const BucketPlace& place : state.places) {
+    kernels::StageParameters& parameters = place.runner->parameters();
+    const Graph& graph = *place.runner->graph().graph;
+    for (std::size_t i = place.first; i < place.first + place.count; ++i) {
+      const bool is_statistic = graph.tensor(parameters.order()[i]).role == Role::buffer;
+      if (is_statistic == statistics) parameters.zero_gradients(i, 1);
+    }
+  }
+}
+
+void GradientReducer::clear_statistics(std::int32_t bucket) { clear(state(bucket), true); }
+
+void GradientReducer::clear_gradients(std::int32_t bucket) {
+  clear(state(bucket), false);
+  state(bucket).phase = Phase::gathering;
+}
+
 void GradientReducer::clear(std::int32_t bucket) {
   State& at = state(bucket);
   for (const BucketPlace& place : at.places) place.runner->parameters().zero_gradients(place.first, place.count);

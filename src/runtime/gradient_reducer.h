@@ -39,6 +39,10 @@ class GradientReducer {
   void finish(std::int32_t bucket, comm::WaitObserver& observer);
   /// Empties the gradients of all copies for the next contributions.
   void clear(std::int32_t bucket);
+  /// Empties only what running statistics are made of: forwards give to those before the rest is emptied.
+  void clear_statistics(std::int32_t bucket);
+  /// Empties the rest.
+  void clear_gradients(std::int32_t bucket);
 
   /// Looks which reductions have ended, so that their times are known.
   void poll();
@@ -57,6 +61,7 @@ class GradientReducer {
   const State& state(std::int32_t bucket) const { return states_[static_cast<std::size_t>(bucket)]; }
   State& state(std::int32_t bucket) { return states_[static_cast<std::size_t>(bucket)]; }
   static void combine(State& state);
+  static void clear(State& state, bool statistics);
   void ended(State& state);
 
   comm::Transport& transport_;

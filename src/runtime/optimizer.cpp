@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace millrace::runtime {
 namespace {
@@ -80,6 +81,24 @@ void* Optimizer::state(std::size_t k, TensorId tensor) {
   const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), tensor) - order.begin());
   const std::int64_t element = static_cast<std::int64_t>(k) * elements_ + parameters_.range_elements(0, position);
   return state_.get() + element * kernels::real_bytes(parameters_.precision());
+}
+
+void Optimizer::keep() {
+  if (state_ == nullptr) return;
+  const auto bytes = static_cast<std::size_t>(state_bytes());
+  if (kept_ == nullptr) kept_ = std::make_unique<std::byte[]>(bytes);
+  std::memcpy(kept_.get(), state_.get(), bytes);
+}
+
+void Optimizer::restore(std::size_t first, std::size_t count) {
+  if (kept_ == nullptr) return;
+  const std::int64_t size = kernels::real_bytes(parameters_.precision());
+  const std::int64_t begin = parameters_.range_elements(0, first) * size;
+  const auto bytes = static_cast<std::size_t>(parameters_.range_elements(first, count) * size);
+  for (int k = 0; k < states_; ++k) {
+    const std::int64_t at = k * elements_ * size + begin;
+    std::memcpy(state_.get() + at, kept_.get() + at, bytes);
+  }
 }
 
 void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {

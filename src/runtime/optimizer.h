@@ -28,11 +28,16 @@ class Optimizer {
   /// Updates the `count` tensors from position `first` of the storage order on.
   void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
 
+  /// Keeps the state as it is, to restore() it later; the first time makes room.
+  void keep();
+  void restore(std::size_t first, std::size_t count);
+
   std::int64_t state_bytes() const;
   /// What is kept for every number of a parameter: nothing, "momentum", or "first_moment" and "second_moment".
   std::vector<std::string> state_names() const;
   /// The k-th of them for a parameter or buffer of the stage, in logical row-major layout.
   void* state(std::size_t k, TensorId tensor);
+  std::int64_t kept_bytes() const { return kept_ == nullptr ? 0 : state_bytes(); }
 
  private:
   template <class Real>
@@ -44,6 +49,7 @@ class Optimizer {
   int states_ = 0;                       // numbers kept per element: 0, 1 (momentum) or 2 (moments)
   std::int64_t elements_ = 0;
   std::unique_ptr<std::byte[]> state_;  // state k of element i at k · elements + i
+  std::unique_ptr<std::byte[]> kept_;
 };
 
 }  // namespace millrace::runtime

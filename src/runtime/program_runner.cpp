@@ -110,6 +110,7 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   for (int i = 0; i < program.overlap + 2 && program.training; ++i) sums_.emplace_back(graph, program, rank, transport);
   for (Iteration& iteration : open_) iteration.updates.resize(program.buckets.size());
   results_.reserve(sums_.size() + 1);
+  kept_.resize(stages_.size());
 }
 
 WeightVersions* ProgramRunner::versions(std::int32_t stage) {
@@ -128,6 +129,7 @@ void ProgramRunner::train(Feed& feed, const dataset::Batch& batch, const StepSet
   begun.valid = batch.valid;
   begun.row_weight = 1.0 / static_cast<double>(std::max<std::int64_t>(1, batch.valid));
   begun.updates_before = updates;
+  updates_ = &updates;
   begun.gradient_scale = 1;
   begun.skipped = false;
   std::fill(begun.updates.begin(), begun.updates.end(), 0);
@@ -175,19 +177,33 @@ void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Bat
   if (round_ == program_.overlap + 1) {
     for (WeightVersions& versions : versions_) versions.first_iteration_is_over();
   }
-  exchange_.begin(round_, begun);
+  const std::size_t recorded = rows_ == nullptr ? 0 : rows_->size();
+  bool validates = program_.post_validation && round_ > 0;  // until the norm is known
+  exchange_.begin(round_, begun, validates);
   for (std::size_t position = 0; position < instructions.size(); ++position) {
     const Instruction& instruction = instructions[position];
     const std::int64_t iteration = round_ - instruction.lag;
     // Only stashes are made for an iteration to come; the drain knows that none comes.
     const bool ahead = instruction.lag < 0 && feed != nullptr;
     if (iteration < 0 || (iteration >= begun && !ahead)) continue;
+    const bool is_norm = program_.post_validation && instruction.kind == InstructionKind::reduce_norm;
+    if (is_norm && !validates) continue;  // the round began again because of it
     watchdog_.operation(watch_code(id_, static_cast<std::int64_t>(position)));
     const Seconds begin = clock_() - start;
     const Seconds busy_before = times_.busy;
     inside_ = &attached_[position];
-    execute(instruction, iteration, feed, batch);
-    prolong(times_.busy - busy_before);
+    if (is_norm) {
+      validates = false;
+      if (!validate(iteration)) {
+        exchange_.begin(round_, begun);
+        if (rows_ != nullptr) rows_->resize(recorded);
+        position = static_cast<std::size_t>(-1);  // the next is the first
+        continue;
+      }
+    } else {
+      execute(instruction, iteration, feed, batch);
+      prolong(times_.busy - busy_before);
+    }
     if (rows_ != nullptr) {
       rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, clock_() - start});
     }
@@ -435,27 +451,37 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
 }
 
 void ProgramRunner::update(const Instruction& instruction, std::int64_t iteration) {
+  const std::int32_t bucket = instruction.bucket;
   {
     const Timed timed(times_.exposed_reductions, clock_);
-    reducer_.finish(instruction.bucket, watchdog_);
+    reducer_.finish(bucket, watchdog_);
   }
   const Timed timed(times_.busy, clock_);
   Iteration& its = open(iteration);
+  ++its.updates[static_cast<std::size_t>(bucket)];
+  const bool applies =
+      program_.norm ? !its.skipped : sums(iteration).add_finite_squares(bucket, reducer_.place(bucket));
+  if (applies) apply(bucket, its);
+  if (program_.post_validation) {
+    reducer_.clear_statistics(bucket);
+  } else {
+    reducer_.clear(bucket);
+  }
+  reducer_.poll();
+}
+
+void ProgramRunner::apply(std::int32_t bucket, Iteration& its) {
   UpdateScalars scalars;
   scalars.learning_rate = its.settings.learning_rate;
   scalars.gradient_scale = its.gradient_scale;
-  scalars.step = its.updates_before + ++its.updates[static_cast<std::size_t>(instruction.bucket)];
-  const bool applies = program_.norm
-                           ? !its.skipped
-                           : sums(iteration).add_finite_squares(instruction.bucket, reducer_.place(instruction.bucket));
-  for (const BucketPlace& copy : reducer_.copies(instruction.bucket)) {
-    if (!applies) break;
-    versions(copy.runner->stage())->before_update();
-    stages_[static_cast<std::size_t>(copy.runner->stage())].optimizer->update(copy.first, copy.count, scalars);
+  scalars.step = its.updates_before + its.updates[static_cast<std::size_t>(bucket)];
+  for (const BucketPlace& copy : reducer_.copies(bucket)) {
+    const std::int32_t stage = copy.runner->stage();
+    versions(stage)->before_update();
+    keep_before_update(stage);
+    stages_[static_cast<std::size_t>(stage)].optimizer->update(copy.first, copy.count, scalars);
     copy.runner->updated(copy.first, copy.count);
   }
-  reducer_.clear(instruction.bucket);
-  reducer_.poll();
 }
 
 StepTimes ProgramRunner::times() const {

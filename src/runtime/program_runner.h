@@ -110,6 +110,11 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void receive(const Instruction& instruction, std::int64_t iteration);
   void send(const Instruction& instruction, std::int64_t iteration);
   void reduce_norm(std::int64_t iteration);
+  void apply(std::int32_t bucket, Iteration& its);
+  void keep_before_update(std::int32_t stage);
+  bool validate(std::int64_t iteration);
+  void amend(std::int64_t iteration);
+  void begin_again();
   void update(const Instruction& instruction, std::int64_t iteration);
   void end_round();
   void done(OpId op) override;
@@ -143,12 +148,14 @@ class ProgramRunner final : private kernels::BackwardObserver {
   Clock clock_;
 
   double slowdown_ = 1;
-  std::vector<Iteration> open_;                       // a ring
-  std::vector<StepSums> sums_;                        // a ring with one more place: the sums that are under way
-  StepSums* evaluation_ = nullptr;                    // where losses go instead
-  std::int64_t round_ = 0;                            // since finish()
-  std::int64_t under_way_ = -1;                       // iteration whose sums are
-  std::vector<StepResult> results_;                   // known and not taken
+  std::vector<Iteration> open_;      // a ring
+  std::vector<StepSums> sums_;       // a ring with one more place: the sums that are under way
+  StepSums* evaluation_ = nullptr;   // where losses go instead
+  std::int64_t* updates_ = nullptr;  // of the whole run
+  std::vector<bool> kept_;           // by flat stage index: as it was before the updates that are not valid yet
+  std::int64_t round_ = 0;           // since finish()
+  std::int64_t under_way_ = -1;      // iteration whose sums are
+  std::vector<StepResult> results_;  // known and not taken
   const std::vector<std::size_t>* inside_ = nullptr;  // reductions attached to the backward that runs
   std::size_t started_inside_ = 0;                    // of them
   StepTimes times_;

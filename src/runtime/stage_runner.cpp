@@ -60,7 +60,8 @@ void StageRunner::require(const Program& program, int rank) {
     need.slots = std::max(need.slots, live);
     need.split_backward = need.split_backward || split;
   }
-  copies_ = std::max(copies_, WeightVersions::needs(program, rank, stage_).copies);
+  const int kept = program.post_validation ? 1 : 0;  // the weights before an update that may have to be taken back
+  copies_ = std::max({copies_, kept, WeightVersions::needs(program, rank, stage_).copies});
 }
 
 kernels::CompileOptions StageRunner::options_for(const Key& key, const Need& need) const {

@@ -261,7 +261,7 @@ RankReport Trainer::rank_report() const {
     report.weights_bytes += parameters.value_bytes() + parameters.copy_bytes();
     report.gradients_bytes += parameters.gradient_bytes();
     if (by_sample_ != nullptr) report.gradients_bytes += by_sample_->tree(parameters).bytes();
-    report.optimizer_bytes += optimizers_[s]->state_bytes();
+    report.optimizer_bytes += optimizers_[s]->state_bytes() + optimizers_[s]->kept_bytes();
     report.activations_bytes += stage_runners_[s]->activation_bytes();
     report.workspace_bytes += stage_runners_[s]->workspace_bytes();
   }

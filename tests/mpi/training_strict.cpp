@@ -1,4 +1,6 @@
 // Training on an MPI that buffers nothing, ends tags early, limits counts and is late at random gives the same bits.
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "tests/mpi/networks.h"
@@ -67,6 +69,30 @@ TEST(TrainingStrict, DelaysAndSynchronousSendsChangeNoBit) {
       const mpi_strict rules{
           .synchronous = 1, .largest_tag = 32767, .largest_count = 0, .longest_delay_us = 1500, .seed = seed};
       expect_same_bits(train_on(graph, plan, rules, settings()), calm);
+    }
+  }
+}
+
+// Stages that share ranks, iterations that overlap, and a round that begins again.
+TEST(TrainingStrict, SeveralStagesARankAndOverlappingRoundsToo) {
+  const Graph gpt = small_network("gpt"), mlp = small_network("mlp");
+  RunSettings validates = settings();
+  validates.train.clip_norm = 0.5;
+  validates.lowering.post_validation = true;
+  RunSettings hidden = settings();
+  hidden.lowering.hiding = Hiding::update;
+  for (const auto& [graph, grid, s] :
+       {std::tuple(&gpt, Grid{2, 2, 4, "interleaved"}, hidden), std::tuple(&gpt, Grid{1, 4, 4, "chimera"}, hidden),
+        std::tuple(&mlp, Grid{1, 4, 3, "pipedream"}, settings()),
+        std::tuple(&mlp, Grid{1, 4, 6, "pipedream-2bw"}, settings()),
+        std::tuple(&gpt, Grid{1, 4, 5, "zb-h2"}, validates)}) {
+    SCOPED_TRACE(grid.schedule);
+    const Plan plan = make_plan(*graph, grid);
+    const TrainingRun calm = train_on(*graph, plan, {}, s);
+    for (const unsigned seed : {1U, 2U}) {
+      const mpi_strict rules{
+          .synchronous = 1, .largest_tag = 32767, .largest_count = 0, .longest_delay_us = 1500, .seed = seed};
+      expect_same_bits(train_on(*graph, plan, rules, s), calm);
     }
   }
 }

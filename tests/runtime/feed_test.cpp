@@ -52,7 +52,10 @@ class FedRank {
       pointers.push_back(&program);
     }
     runner_.compile(*kernels::make_device("reference", kernels::Precision::fp32));
-    for (const Program& program : programs) bound_.push_back(runner_.bind(program, rank));
+    for (const Program& program : programs) {
+      bound_.push_back(runner_.bind(program, rank));
+      for (BoundMicroBatch& at : bound_.back()) at.slot = 0;  // one after the other
+    }
     feed_.emplace(graph, pointers, rank, source, dataset::Split::train, order);
     programs_ = pointers;
   }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "program/attached.h"
 #include "program/unroll.h"
 #include "runtime/slots.h"
 #include "tests/mpi/networks.h"
@@ -44,7 +45,7 @@ class StageSlots : public ::testing::Test {
     for (const UnrolledInstruction& step : lists[static_cast<std::size_t>(rank_)]) {
       const Instruction& instruction =
           program.ranks[static_cast<std::size_t>(rank_)].instructions[static_cast<std::size_t>(step.position)];
-      if (instruction.micro_batch < 0 || instruction.stage != stage_) continue;
+      if (!is_computation(instruction.kind) || instruction.stage != stage_) continue;
       const BoundMicroBatch& at = slots.at(stage_, step.iteration, instruction.micro_batch);
       const Place place{at.executable, at.slot};
       if (instruction.kind == InstructionKind::forward) {
