@@ -236,9 +236,12 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   }
   print("\n" + table_text(table));
   if (outcome.signal != 0 && !emulated_) {
-    print(fmt::format("\nstopped by a signal after iteration {} of {}; the checkpoint is in {}, --resume goes on\n",
-                      outcome.iterations, session_.experiment.train.iterations,
-                      checkpoint_root(session_.experiment).string()));
+    print(
+        fmt::format("\nstopped by a signal after iteration {} of {}; the checkpoint is in {}, --resume goes on\n"
+                    "loss {:.4f}\nresults: {}\n",
+                    outcome.iterations, session_.experiment.train.iterations,
+                    checkpoint_root(session_.experiment).string(), outcome.final_loss, session_.experiment.output));
+    return;
   }
   print("\n" + (emulated_ ? emulation_text(*emulated_)
                           : fmt::format("final loss {:.4f}, test accuracy {:.2f} %\n", outcome.final_loss,
