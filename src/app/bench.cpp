@@ -20,8 +20,10 @@ struct Benchmark {
 };
 
 const std::vector<Benchmark>& benchmarks() {
-  static const std::vector<Benchmark> rows{
-      {"planner", bench_planner}, {"simulator", bench_simulator}, {"growth", bench_growth}};
+  static const std::vector<Benchmark> rows{{"planner", bench_planner},
+                                           {"simulator", bench_simulator},
+                                           {"growth", bench_growth},
+                                           {"sharding", bench_sharding}};
   return rows;
 }
 

@@ -8,5 +8,6 @@ namespace millrace::app {
 
 ExitCode bench_planner(const Arguments& arguments);
 ExitCode bench_simulator(const Arguments& arguments);
+ExitCode bench_sharding(const Arguments& arguments);
 
 }  // namespace millrace::app

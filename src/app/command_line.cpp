@@ -275,8 +275,8 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth");
-  bench->add_option("benchmark", arguments.files, "planner, simulator, or growth: of the simulator")
+  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding");
+  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, or sharding")
       ->required()
       ->expected(1)
       ->type_name("NAME");

@@ -108,8 +108,8 @@ class Program {
   }
 
   double edge(const Operand& operand, Property kept, Property needed, const Use& use) const {
-    double seconds =
-        edge_time(kept, needed, operand.side == Side::output, use, bytes(operand.tensor), devices_, link_).value();
+    const Edge one{kept, needed, operand.side == Side::output, has_gradient(graph_, operand), bytes(operand.tensor)};
+    double seconds = edge_time(one, use, devices_, link_).value();
     // Gradients of parameters are reduced once an iteration.
     if (operand.side == Side::parameter) seconds /= static_cast<double>(options_.micro_batches);
     return seconds;

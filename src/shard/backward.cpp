@@ -26,12 +26,6 @@ class Backward {
  private:
   static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-  bool differentiable(const Operand& operand) const {
-    const Tensor& tensor = work_.graph.tensor(operand.tensor);
-    if (tensor.shape.element == ElementType::index) return false;
-    return operand.side == Side::parameter || (operand.side == Side::input && tensor.role == Role::activation);
-  }
-
   Placement kept(const Placement& placement) const {
     Placement result{};
     for (int axis = 0; axis < work_.mesh.axis_count(); ++axis) {
@@ -67,7 +61,7 @@ class Backward {
     }
     if (!reached) return;
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (!differentiable(operands[i])) continue;
+      if (operands[i].side == Side::output || !has_gradient(work_.graph, operands[i])) continue;
       compute.values[i] = work_.value(operands[i].tensor, given(op, i), true);
       given_[index(operands[i].tensor)].push_back(compute.values[i]);
     }

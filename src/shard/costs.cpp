@@ -9,14 +9,20 @@ Property gradient_of(Property operand, const Use& use) {
   return kPartialSum;
 }
 
-Seconds edge_time(Property kept, Property needed, bool output, const Use& use, double bytes, int devices,
-                  cluster::Link link) {
-  if (output) {
-    return axis_time(needed, kept, bytes, devices, link) +
-           axis_time(gradient_kept(kept), gradient_kept(needed), bytes, devices, link);
+bool has_gradient(const Graph& graph, const Operand& operand) {
+  const Tensor& tensor = graph.tensor(operand.tensor);
+  if (tensor.shape.element == ElementType::index) return false;
+  return operand.side == Side::parameter || operand.side == Side::output ||
+         (operand.side == Side::input && tensor.role == Role::activation);
+}
+
+Seconds edge_time(const Edge& edge, const Use& use, int devices, cluster::Link link) {
+  const auto time = [&](Property from, Property to) { return axis_time(from, to, edge.bytes, devices, link); };
+  const Property kept = gradient_kept(edge.kept);
+  if (edge.output) {
+    return time(edge.needed, edge.kept) + (edge.gradient ? time(kept, gradient_kept(edge.needed)) : Seconds{});
   }
-  return axis_time(kept, needed, bytes, devices, link) +
-         axis_time(gradient_of(needed, use), gradient_kept(kept), bytes, devices, link);
+  return time(edge.kept, edge.needed) + (edge.gradient ? time(gradient_of(edge.needed, use), kept) : Seconds{});
 }
 
 bool passes_partial(const Graph& graph, const OpTable& ops, const TensorTable& tensors,

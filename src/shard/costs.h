@@ -13,10 +13,20 @@ Property gradient_of(Property operand, const Use& use);
 /// The gradient that the backward of an operator takes for an output, and that a tensor's gradient is kept as.
 constexpr Property gradient_kept(Property property) { return property.is_split() ? property : kReplicated; }
 
-/// Forward and backward time of an edge on one axis: `kept` is how the tensor is kept, `needed` what the operator takes
-/// or gives under `use`.
-Seconds edge_time(Property kept, Property needed, bool output, const Use& use, double bytes, int devices,
-                  cluster::Link link);
+/// Whether a gradient goes back to the operand: to parameters and to what operators made, never to indices.
+bool has_gradient(const Graph& graph, const Operand& operand);
+
+/// An edge of the graph on one axis.
+struct Edge {
+  Property kept;    ///< how the tensor is kept
+  Property needed;  ///< what the operator takes or gives
+  bool output = false;
+  bool gradient = true;
+  double bytes = 0;
+};
+
+/// Forward and backward time of an edge of an operator under `use`.
+Seconds edge_time(const Edge& edge, const Use& use, int devices, cluster::Link link);
 
 /// Whether a partial sum may go through the operator on `axis`: all its terms are partial sums, and a product does not
 /// make it larger.

@@ -127,9 +127,10 @@ class Propagation {
         kept = needed.is_split() ? needed : kReplicated;
       }
       if (!kept.is_set()) continue;
-      sum += edge_time(kept, ops_.property(op, i, use), operands[i].side == Side::output, use,
-                       static_cast<double>(tensors_.view(operands[i].tensor).bytes()), mesh_.axis_size(axis),
-                       links_.link(1U << axis));
+      const Edge edge{kept, ops_.property(op, i, use), operands[i].side == Side::output,
+                      has_gradient(graph_, operands[i]),
+                      static_cast<double>(tensors_.view(operands[i].tensor).bytes())};
+      sum += edge_time(edge, use, mesh_.axis_size(axis), links_.link(1U << axis));
     }
     return sum;
   }

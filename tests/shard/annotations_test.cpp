@@ -3,6 +3,7 @@
 
 #include "base/errors.h"
 #include "models/families.h"
+#include "shard/annotations.h"
 #include "tests/shard/cut_graph.h"
 
 namespace millrace::shard {
@@ -85,10 +86,10 @@ TEST(Annotations, ExactNamesWinOverPatterns) {
 TEST(Annotations, FaultsAreToldTogetherWithBothSides) {
   EXPECT_THAT(fault({tensor("blocks.*.mlp.pu.weight", 0)}), HasSubstr("'blocks.*.mlp.pu.weight' matches no tensor"));
   EXPECT_THAT(fault({tensor("blocks.0.mlp.upp.weight", 0)}), HasSubstr("did you mean 'blocks.0.mlp.up.weight'?"));
-  Annotation first = tensor("blocks.*.mlp.up.weight", 0), second = tensor("blocks.1.*.weight", 1);
+  Annotation first = tensor("blocks.*.mlp.up.weight", 0), second = tensor("blocks.1.mlp.*.weight", 1);
   first.where = "e.yaml:3:5";
   second.where = "e.yaml:4:5";
-  EXPECT_THAT(fault({first, second}), AllOf(HasSubstr("e.yaml:4:5: tensor 'blocks.1.*.weight' split 1 contradicts"),
+  EXPECT_THAT(fault({first, second}), AllOf(HasSubstr("e.yaml:4:5: tensor 'blocks.1.mlp.*.weight' split 1 contradicts"),
                                             HasSubstr("tensor 'blocks.*.mlp.up.weight' split 0 of e.yaml:3:5"),
                                             HasSubstr("'blocks.1.mlp.up.weight'")));
   EXPECT_THAT(fault({tensor("nothing", 0), tensor("input", 7)}),
