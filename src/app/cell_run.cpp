@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/experiment.h"
+#include "base/errors.h"
 #include "base/text.h"
 #include "cluster/launcher.h"
 #include "storage/file.h"
