@@ -7,15 +7,15 @@
 namespace millrace::app {
 namespace {
 
-// Seconds per operator and device, as measured on one core; searches that use up their time limit on graphs of some
-// size take that at most.
-constexpr double kStart = 0.05;
-constexpr double kPlain = 5e-5;
-constexpr double kSearch = 2e-3;
+// Seconds per operator and device, as measured on one core.
+constexpr double kStart = 0.03;
+constexpr double kPlain = 1.5e-5;
 
-bool searches(const std::string& partitioner) {
-  return partitioner == "exact" || partitioner == "genetic" || partitioner == "local_search" ||
-         partitioner == "interleaved";
+// What searches take more; those that use up their time limit on graphs of some size take that at most.
+double search_seconds(const std::string& partitioner, double size) {
+  if (partitioner == "exact") return 3e-4 * size;
+  if (partitioner == "genetic" || partitioner == "local_search" || partitioner == "interleaved") return 2e-3 * size;
+  return 0;
 }
 
 double planning_seconds(const Session& session, const Arguments& arguments) {
@@ -23,9 +23,9 @@ double planning_seconds(const Session& session, const Arguments& arguments) {
   double seconds = kStart;
   for (const Choice& choice : session.experiment.plan.partitioners) {
     double one = kPlain * size;
-    if (searches(choice.name) && choice.options.has("time_limit")) {
+    if (choice.options.has("time_limit")) {
       const double limit = arguments.time_limit_s.value_or(choice.options.duration("time_limit").value());
-      one += std::min(limit, kSearch * size);
+      one += std::min(limit, search_seconds(choice.name, size));
     }
     seconds += one;
   }

@@ -20,40 +20,6 @@ namespace {
 using record::DataTable;
 using record::TextTable;
 
-std::vector<std::string> axes_of(const std::vector<record::Results>& all) {
-  std::vector<std::string> axes;
-  for (const record::Results& results : all) {
-    for (const std::string& axis : results.axes) {
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-    }
-  }
-  return axes;
-}
-
-// What a reader looks at first; CSV has everything.
-DataTable essential(const DataTable& cells, const std::vector<std::string>& axes) {
-  std::vector<std::string> wanted{"cell"};
-  wanted.insert(wanted.end(), axes.begin(), axes.end());
-  for (const char* name :
-       {"status", "stage_count", "pipelines", "micro_batches", "iteration_time_s", "throughput_samples_per_s",
-        "peak_memory_bytes", "memory_efficiency", "balance", "objective_value", "kind", "file"}) {
-    wanted.emplace_back(name);
-  }
-  DataTable table;
-  std::vector<std::size_t> columns;
-  for (const std::string& name : wanted) {
-    const auto column = cells.find(name);
-    if (!column) continue;
-    columns.push_back(*column);
-    table.columns.push_back(cells.columns[*column]);
-  }
-  for (const auto& row : cells.rows) {
-    table.rows.emplace_back();
-    for (const std::size_t column : columns) table.rows.back().push_back(row[column]);
-  }
-  return table;
-}
-
 std::string formatted(const TextTable& table, TableFormat format) {
   switch (format) {
     case TableFormat::markdown:
@@ -105,9 +71,8 @@ void write_page(const std::vector<record::Results>& all, const Arguments& argume
 std::string cells_text(const std::vector<record::Results>& all, TableFormat format) {
   const DataTable cells = record::merged(all);
   if (format == TableFormat::csv) return record::csv_text(cells);
-  const std::vector<std::string> axes = axes_of(all);
-  std::string text = formatted(record::readable(essential(cells, axes)), format);
-  const record::Scaling scaling = record::scaling_of(cells, axes);
+  std::string text = formatted(record::readable(record::essential(all)), format);
+  const record::Scaling scaling = record::scaling_of(cells, record::axes_of(all));
   if (!scaling.rows.empty()) text += "\n" + formatted(readable(scaling), format);
   return text;
 }

@@ -12,6 +12,7 @@
 #include "app/output_file.h"
 #include "app/sweep_columns.h"
 #include "base/count.h"
+#include "base/errors.h"
 #include "base/log.h"
 #include "record/table_text.h"
 #include "storage/write_aside.h"

@@ -62,6 +62,22 @@ std::size_t DataTable::at(std::string_view column) const {
   throw InvalidInput(unknown_name("column", column, names));
 }
 
+DataTable with_columns(const DataTable& table, const std::vector<std::string>& columns) {
+  DataTable chosen;
+  std::vector<std::size_t> places;
+  for (const std::string& name : columns) {
+    const auto column = table.find(name);
+    if (!column) continue;
+    places.push_back(*column);
+    chosen.columns.push_back(table.columns[*column]);
+  }
+  for (const auto& row : table.rows) {
+    chosen.rows.emplace_back();
+    for (const std::size_t place : places) chosen.rows.back().push_back(row[place]);
+  }
+  return chosen;
+}
+
 std::string to_text(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("{}", *real);

@@ -25,6 +25,9 @@ struct DataTable {
   std::size_t at(std::string_view column) const;
 };
 
+/// Those of the `columns` that the table has, in their order.
+DataTable with_columns(const DataTable& table, const std::vector<std::string>& columns);
+
 /// As people and CSV readers write it: the shortest text that reads back as the same number; "" if missing.
 std::string to_text(const Value& value);
 /// As a number; nothing for texts and what is missing.

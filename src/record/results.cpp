@@ -1,6 +1,7 @@
 // Reads both kinds of results files.
 #include "record/results.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/errors.h"
@@ -112,6 +113,28 @@ DataTable merged(const std::vector<Results>& all) {
     }
   }
   return table;
+}
+
+std::vector<std::string> axes_of(const std::vector<Results>& all) {
+  std::vector<std::string> axes;
+  for (const Results& results : all) {
+    for (const std::string& axis : results.axes) {
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+DataTable essential(const std::vector<Results>& all) {
+  std::vector<std::string> columns{"cell", "status"};
+  const std::vector<std::string> axes = axes_of(all);
+  columns.insert(columns.end(), axes.begin(), axes.end());
+  for (const char* name :
+       {"devices", "stage_count", "pipelines", "micro_batches", "iteration_time_s", "throughput_samples_per_s",
+        "peak_memory_bytes", "memory_efficiency", "balance", "objective_value", "kind", "reason", "file"}) {
+    columns.emplace_back(name);
+  }
+  return with_columns(merged(all), columns);
 }
 
 }  // namespace millrace::record

@@ -29,4 +29,10 @@ Results read_results(const std::filesystem::path& file);
 /// the last column.
 DataTable merged(const std::vector<Results>& all);
 
+/// The axes of all, in order of first appearance.
+std::vector<std::string> axes_of(const std::vector<Results>& all);
+
+/// What a reader looks at first of merged(): identity, axes, status and the figures by which plans are compared.
+DataTable essential(const std::vector<Results>& all);
+
 }  // namespace millrace::record

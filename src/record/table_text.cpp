@@ -111,7 +111,7 @@ std::string latex_text(const TextTable& table) {
 
 std::string readable(const Value& value, const storage::Column& column) {
   const std::optional<double> number = number_of(value);
-  if (!number) return to_text(value);
+  if (!number) return on_one_line(to_text(value));
   if (column.unit == "s") return format(Seconds(*number));
   if (column.unit == "bytes") return format(Bytes(static_cast<std::int64_t>(*number)));
   if (std::holds_alternative<std::int64_t>(value)) return to_text(value);

@@ -158,37 +158,10 @@ std::string chart_html(const Chart& chart) {
          table_html(table, chart.title + more) + "</details>\n</figure>\n";
 }
 
-DataTable shown_cells(const DataTable& cells, const std::vector<std::string>& axes) {
-  std::vector<std::string> names{"cell", "status"};
-  names.insert(names.end(), axes.begin(), axes.end());
-  for (const char* name : {"stage_count", "pipelines", "micro_batches", "iteration_time_s", "throughput_samples_per_s",
-                           "peak_memory_bytes", "memory_efficiency", "kind", "reason", "file"}) {
-    names.emplace_back(name);
-  }
-  DataTable table;
-  std::vector<std::size_t> columns;
-  for (const std::string& name : names) {
-    if (const auto column = cells.find(name)) {
-      columns.push_back(*column);
-      table.columns.push_back(cells.columns[*column]);
-    }
-  }
-  for (const auto& row : cells.rows) {
-    table.rows.emplace_back();
-    for (const std::size_t column : columns) table.rows.back().push_back(row[column]);
-  }
-  return table;
-}
-
 }  // namespace
 
 std::string report_page(const std::string& title, const std::vector<Results>& all, const std::vector<PaperRow>& paper) {
-  std::vector<std::string> axes;
-  for (const Results& results : all) {
-    for (const std::string& axis : results.axes) {
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-    }
-  }
+  const std::vector<std::string> axes = axes_of(all);
   const DataTable cells = merged(all);
   const Scaling scaling = scaling_of(cells, axes);
   const std::vector<Chart> charts = charts_of(all, cells, axes, scaling);
@@ -208,7 +181,7 @@ std::string report_page(const std::string& title, const std::vector<Results>& al
   html += context_html(all) + verdicts_html(cells, paper);
   if (!scaling.rows.empty()) html += "<h2>Scaling</h2>\n" + table_html(readable(scaling), "Speed-up and efficiency");
   html += "<h2>Charts</h2>\n<div class=\"charts\">\n" + pictures + "</div>\n<h2>Cells</h2>\n";
-  html += table_html(readable(shown_cells(cells, axes)), "All cells; a column's name sorts by it", " id=\"cells\"");
+  html += table_html(readable(essential(all)), "All cells; a column's name sorts by it", " id=\"cells\"");
   html += "</main>\n<script type=\"application/json\" id=\"charts\">" + in_script(data.dump()) + "</script>\n";
   html += fmt::format("<!-- Chart.js, under this licence:\n{}-->\n<script>{}</script>\n<script>\n{}</script>\n",
                       kChartLicence, in_script(std::string(kChartLibrary)), in_script(std::string(kPageScript)));
