@@ -147,7 +147,8 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, b
   planner::SimulatedRanking settings;
   settings.options = experiment.simulation.options;
   settings.options.noise = {};  // draws would rank plans by luck
-  settings.options.iterations = 1;
+  // Where the next iteration starts stage by stage, what counts is its distance from the one before.
+  settings.options.iterations = experiment.plan.hiding == Hiding::update ? 2 : 1;
   settings.deeper_warmup = search_warmup;
   settings.hiding = experiment.plan.hiding;
   planner::rank_by_simulation(problem, ranking.plans, settings);

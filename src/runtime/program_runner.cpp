@@ -265,6 +265,7 @@ void ProgramRunner::reduce_norm() {
 
 void ProgramRunner::update(const Instruction& instruction) {
   if (result_.skipped) return;
+  if (!program_.norm) reducer_.wait(instruction.bucket, watchdog_);
   const BucketPlace& stored = reducer_.place(instruction.bucket);
   UpdateScalars scalars;
   scalars.learning_rate = settings_.learning_rate;
