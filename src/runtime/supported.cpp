@@ -31,7 +31,7 @@ void require_supported(const Program& program) {
       other = &stage;
     }
   }
-  if (program.training && !program.norm && program.overlap > 0) refuse("the schedule updates weights without waiting for the gradient norm");
+  if (program.training && !program.norm) refuse("the schedule updates weights without waiting for the gradient norm");
 }
 
 }  // namespace millrace::runtime
