@@ -118,7 +118,7 @@ comm::LinkModel Emulation::links() const {
 
 void Emulation::stand_in(runtime::Surroundings& around) {
   around.device = device_.get();
-  around.clock = [this] { return clock_.elapsed(); };
+  around.clock = [this] { return clock_.now(); };
   around.iteration_ended = [this] { ends_.push_back({clock_.now().value(), clock_.elapsed().value()}); };
 }
 
@@ -136,13 +136,16 @@ EmulationFacts Emulation::facts(const comm::World& world) const {
   const nlohmann::json own{lateness.mean.value(), lateness.largest.value(), model, real};
   EmulationFacts facts;
   facts.time_dilation = clock_.dilation();
-  facts.model_iteration_time_s = model;
+  double furthest = -1;
   for (const std::string& text : world.gather(own.dump())) {
     const nlohmann::json its = nlohmann::json::parse(text);
     facts.mean_lateness_s = std::max(facts.mean_lateness_s, its[0].get<double>());
     facts.largest_lateness_s = std::max(facts.largest_lateness_s, its[1].get<double>());
     const double its_model = its[2].get<double>(), its_real = its[3].get<double>();
-    facts.disturbed = facts.disturbed || std::abs(its_real - its_model) > kDisturbed * its_model;
+    const double off = its_model > 0 ? std::abs(its_real / its_model - 1) : 0;
+    if (off > furthest) facts.real_iteration_time_s = its_real;
+    furthest = std::max(furthest, off);
+    facts.disturbed = furthest > kDisturbed;
   }
   return facts;
 }

@@ -18,11 +18,11 @@ namespace millrace::app {
 
 /// How well a run kept the modelled time.
 struct EmulationFacts {
-  double time_dilation = 1;           ///< real seconds of a modelled second
-  double model_iteration_time_s = 0;  ///< in model time alone: what a machine that is never late measures
-  double mean_lateness_s = 0;         ///< real time after the deadlines, of the rank that was latest
+  double time_dilation = 1;          ///< real seconds of a modelled second
+  double real_iteration_time_s = 0;  ///< by the real clock, over the dilation; of the rank furthest from model time
+  double mean_lateness_s = 0;        ///< real time after the deadlines, of the rank that was latest
   double largest_lateness_s = 0;
-  bool disturbed = false;  ///< some rank was so late that the measured time is the machine's, not the model's
+  bool disturbed = false;  ///< the real clock is so far off that this machine was too busy
 };
 
 class Emulation {

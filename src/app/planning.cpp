@@ -173,8 +173,9 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   const Experiment& experiment = session.experiment;
   settings.options = experiment.simulation.options;
   settings.options.noise = {};  // draws would rank plans by luck
-  settings.options.iterations = 1;
   settings.hiding = hiding_of(experiment);
+  // Where the next iteration starts stage by stage, what counts is its distance from the one before.
+  settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
   planned.choices = planner::rank_by_simulation(problem, ranking.plans, settings).choices;
   while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
     const plan::Candidate& refused = ranking.plans.back();

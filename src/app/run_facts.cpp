@@ -73,7 +73,7 @@ std::vector<record::Fact> emulated_summary_facts(const RunFigures& figures, cons
           {"memory_efficiency", figures.memory_efficiency},
           {"bubble_fraction", figures.bubble_fraction},
           {"time_dilation", emulation.time_dilation},
-          {"model_iteration_time_s", emulation.model_iteration_time_s},
+          {"real_iteration_time_s", emulation.real_iteration_time_s},
           {"mean_lateness_s", emulation.mean_lateness_s},
           {"largest_lateness_s", emulation.largest_lateness_s},
           {"disturbed", std::int64_t{emulation.disturbed}}};

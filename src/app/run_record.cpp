@@ -70,7 +70,7 @@ nlohmann::json figures_json(const RunFigures& f) {
 
 nlohmann::json emulation_json(const EmulationFacts& f) {
   return {{"time_dilation", f.time_dilation},
-          {"model_iteration_time_s", f.model_iteration_time_s},
+          {"real_iteration_time_s", f.real_iteration_time_s},
           {"mean_lateness_s", f.mean_lateness_s},
           {"largest_lateness_s", f.largest_lateness_s},
           {"disturbed", f.disturbed}};
@@ -79,9 +79,9 @@ nlohmann::json emulation_json(const EmulationFacts& f) {
 std::string emulation_text(const EmulationFacts& f) {
   return fmt::format(
       "emulated: nothing was computed, every kernel and message took its modelled time\n"
-      "{} of real time for each second of the model; iteration in model time {}; deadlines were met {} late on "
-      "average, {} at most{}\n",
-      format(Seconds(f.time_dilation)), format(Seconds(f.model_iteration_time_s)), format(Seconds(f.mean_lateness_s)),
+      "{} of real time for each second of the model; iteration by the real clock {}; deadlines were met {} late "
+      "on average, {} at most{}\n",
+      format(Seconds(f.time_dilation)), format(Seconds(f.real_iteration_time_s)), format(Seconds(f.mean_lateness_s)),
       format(Seconds(f.largest_lateness_s)),
       f.disturbed ? "\ndisturbed: this machine was too busy to keep the time of the model" : "");
 }

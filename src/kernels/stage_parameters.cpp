@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/random.h"
+#include "graph/footprint.h"
 
 namespace millrace::kernels {
 namespace {
@@ -53,7 +54,7 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
     index_of_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
     Place place;
     place.offset = elements_;
-    place.elements = graph_->tensor(order_[i]).shape.elements_per_sample();
+    place.elements = parameter_elements(graph_->tensor(order_[i]));
     elements_ += place.elements;
     places_.push_back(std::move(place));
   }

@@ -6,11 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "graph/footprint.h"
+
 namespace millrace::runtime {
 
 std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
-  const bool real = tensor.shape.element == ElementType::real;
-  return tensor.shape.elements_per_sample() * (real ? kernels::real_bytes(precision) : kernels::kIndexBytes);
+  return tensor_bytes(tensor, kernels::real_bytes(precision)).value();
 }
 
 namespace {
