@@ -47,7 +47,7 @@ std::vector<Entry>& rows() {
       {"zb-h2",
        "weight gradients apart and twice the warm-up: no bubble, at twice the memory",
        {},
-       kSynchronous | kSplitsBackward | kPostValidates,
+       kSynchronous | kSplitsBackward,
        zb_h2},
       {"zb-v", "two chunks a device in a V, backwards split: hardly a bubble at the memory of 1F1B", zb_v_options(),
        kSynchronous | kSplitsBackward, zb_v, Placement::vee},
@@ -90,7 +90,6 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
   if (capabilities & kSynchronous) names.emplace_back("synchronous");
   if (capabilities & kTakesWarmup) names.emplace_back("takes_warmup");
   if (capabilities & kSplitsBackward) names.emplace_back("splits_backward");
-  if (capabilities & kPostValidates) names.emplace_back("post_validates");
   return names;
 }
 

@@ -20,7 +20,6 @@ enum Capability : std::uint32_t {
   kSynchronous = 1U << 0,     ///< one weight version: gradients equal those of one rank
   kTakesWarmup = 1U << 1,     ///< follows Pipeline::warmup
   kSplitsBackward = 1U << 2,  ///< orders backward_input and backward_weight apart
-  kPostValidates = 1U << 3,   ///< where gradients are clipped, the norm is checked after the updates
 };
 
 /// "synchronous", "takes_warmup", … : the names of the bits, as listings print them.

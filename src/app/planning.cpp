@@ -270,9 +270,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 
 Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
   LoweringOptions options = lowering_options(tag_limit);
-  const bool clips = session.experiment.train.clip_norm > 0;
-  options.hiding = clips ? Hiding::backward : Hiding::update;
-  options.post_validation = clips && (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
+  options.hiding = session.experiment.train.clip_norm > 0 ? Hiding::backward : Hiding::update;
   const StageDag dag = make_stage_dag(session.graph, plan);
   Program program = lower(session.graph, plan, schedules::compute_order(plan, dag), batch, options);
   require_verified(session.graph, program, options.tag_limit);
