@@ -102,9 +102,8 @@ std::string failures_text(const record::DataTable& cells, std::size_t axes) {
     if (record::to_text(row[1]) == "done") continue;
     std::vector<std::string> line{record::to_text(row[0]), record::to_text(row[1])};
     for (std::size_t axis = 0; axis < axes; ++axis) line.push_back(record::to_text(row[3 + axis]));
-    std::string reason = record::to_text(row[2]);
-    std::replace(reason.begin(), reason.end(), '\n', ' ');
-    line.push_back(std::move(reason));
+    const std::string reason = record::to_text(row[2]);
+    line.push_back(reason.substr(0, reason.find('\n')));
     table.rows.push_back(std::move(line));
   }
   return table.rows.empty() ? "" : table_text(table) + "\n";

@@ -107,7 +107,10 @@ json row_json(const Look& look, std::size_t row) {
 std::string row_text(const Look& look, std::size_t row) {
   const std::size_t number_of_row = row + 1;
   if (look.sweep) {
-    const auto text = [&](const char* column) { return record::to_text(look.rows.rows[row][look.rows.at(column)]); };
+    const auto text = [&](const char* column) {
+      const std::string whole = record::to_text(look.rows.rows[row][look.rows.at(column)]);
+      return whole.substr(0, whole.find('\n'));
+    };
     return fmt::format("cell {}/{}  {}  {}  {}", number_of_row, look.planned, text("cell"), text("status"),
                        text("reason"));
   }

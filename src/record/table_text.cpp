@@ -111,7 +111,10 @@ std::string latex_text(const TextTable& table) {
 
 std::string readable(const Value& value, const storage::Column& column) {
   const std::optional<double> number = number_of(value);
-  if (!number) return on_one_line(to_text(value));
+  if (!number) {
+    const std::string text = to_text(value);
+    return text.substr(0, text.find('\n'));  // what follows a reason's first line are its details
+  }
   if (column.unit == "s") return format(Seconds(*number));
   if (column.unit == "bytes") return format(Bytes(static_cast<std::int64_t>(*number)));
   if (std::holds_alternative<std::int64_t>(value)) return to_text(value);

@@ -145,7 +145,7 @@ TEST(Sweep, ResultsAreNotReplacedUnasked) {
 TEST(Sweep, FailedCellsKeepTheirReasonAndAreTriedAgain) {
   const Workplace place;
   const std::string text = "sweep: s\n" + kBase +
-                           "limits: {time: 1 s}\n"
+                           "limits: {time: 8 s}\n"
                            "matrix: {plan.memory_limit: [1 GiB, 1 MiB]}\n"
                            "include:\n"
                            "  - {model: {name: synthetic, options: {shape: random_dag, operators: 3000}}, "
@@ -158,7 +158,7 @@ TEST(Sweep, FailedCellsKeepTheirReasonAndAreTriedAgain) {
   EXPECT_EQ(cells[1].at("status"), "infeasible");
   EXPECT_THAT(cells[1].at("reason").get<std::string>(), HasSubstr("memory"));
   EXPECT_EQ(cells[2].at("status"), "timeout");
-  EXPECT_THAT(cells[2].at("reason").get<std::string>(), HasSubstr("limits.time 1"));
+  EXPECT_THAT(cells[2].at("reason").get<std::string>(), HasSubstr("limits.time 8"));
   EXPECT_THAT(place.left_over(), testing::IsEmpty());
   // Only the one that failed is worked on again; each cell still has one line.
   const Outcome again = sweep(place, text, {"--resume"});
@@ -174,16 +174,16 @@ TEST(Sweep, ACellThatNeedsTooMuchMemorySaysSo) {
 #endif
   const Workplace place;
   const Outcome outcome = sweep(place,
-                                "sweep: s\nlimits: {memory: 700 MiB}\n" + kBase +
+                                "sweep: s\nlimits: {memory: 400 MiB}\n" + kBase +
                                     "include:\n  - {data.batch: 16}\n"
-                                    "  - {model: {name: synthetic, options: {shape: chain, operators: 1000000}}}\n",
+                                    "  - {model: {name: synthetic, options: {shape: chain, operators: 300000}}}\n",
                                 {"--format", "json"});
   EXPECT_EQ(outcome.code, 4) << outcome.err;
   const json cells = document(outcome).at("cells");
   ASSERT_THAT(cells, SizeIs(2));
   EXPECT_EQ(cells[0].at("status"), "done");
   EXPECT_EQ(cells[1].at("status"), "memory");
-  EXPECT_THAT(cells[1].at("reason").get<std::string>(), HasSubstr("limits.memory 700"));
+  EXPECT_THAT(cells[1].at("reason").get<std::string>(), HasSubstr("limits.memory 400"));
 }
 
 TEST(Sweep, H5pyReadsTheResults) {
