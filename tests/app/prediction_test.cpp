@@ -47,7 +47,7 @@ TEST(Prediction, SlowRanksThatAreNotThereAreRefused) {
   const std::string plan = "plan: {pipelines: 2, stages: 1, micro_batches: 2}\n";
   EXPECT_THAT([&] { predicted("2", plan + "slowdown: {1: 2, 2: 2}\n"); },
               testing::ThrowsMessage<InvalidInput>(
-                  testing::HasSubstr("e.yaml:6:19: slowdown.2: there is no rank 2, allowed: 0 to 1")));
+                  testing::HasSubstr("e.yaml:6:21: slowdown.2: there is no rank 2, allowed: 0 to 1")));
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(Simulate, SchedulesThatNeverFlushKeepVersionsOfTheWeights) {  // REPORTS M0
   write_experiment(place, 4, "pipelines: 1, stages: 4, micro_batches: 8, warmup: schedule");
   const auto weights = [&](const std::string& schedule) {
     std::vector<std::int64_t> megabytes;
-    for (const json& rank : simulated(place, {"plan.schedule=" + schedule}).at("ranks")) {
+    const json document = simulated(place, {"plan.schedule=" + schedule});
+    for (const json& rank : document.at("ranks")) {
       megabytes.push_back(rank.at("peak_memory").at("weights").get<std::int64_t>() / 1000000);
     }
     return megabytes;
