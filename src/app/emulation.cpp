@@ -26,6 +26,8 @@ InstructionKind instruction_of(kernels::Work work) {
       return InstructionKind::backward_input;
     case kernels::Work::backward_weight:
       return InstructionKind::backward_weight;
+    case kernels::Work::recompute:
+      return InstructionKind::recompute;
     default:
       return InstructionKind::forward;
   }
@@ -79,8 +81,9 @@ Emulation::Emulation(const Session& session, const Program& program, comm::Trans
       transport_(inner, clock_, links()) {}
 
 Seconds Emulation::kernel_time(kernels::Work work, std::span<const OpId> ops, std::int64_t rows) const {
+  // The stage of this rank that holds the operators.
   const auto held = [&](const ProgramStage& stage) {
-    return std::equal(stage.ops.begin(), stage.ops.end(), ops.begin(), ops.end()) &&
+    return !ops.empty() && std::binary_search(stage.ops.begin(), stage.ops.end(), ops.front()) &&
            std::find(stage.ranks.begin(), stage.ranks.end(), rank_) != stage.ranks.end();
   };
   const auto stage = std::find_if(program_.stages.begin(), program_.stages.end(), held) - program_.stages.begin();
@@ -98,8 +101,8 @@ kernels::EmulatedModel Emulation::model() const {
     return kernel_time(work, ops, rows);
   };
   const plan::AnalyticBytes bytes(session_.graph, training_bytes(session_.experiment), program_.receive_window);
-  model.bytes = [bytes](std::span<const OpId> ops, std::int64_t rows) {
-    const plan::StageFootprint footprint = bytes.footprint(ops, rows);
+  model.bytes = [bytes](std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute) {
+    const plan::StageFootprint footprint = bytes.footprint(ops, rows, recompute);
     return kernels::ExecutableBytes{footprint.per_slot.value(), footprint.workspace.value(), 0};
   };
   model.update = [this](Bytes values) { return costs_.update(values, rank_) * session_.experiment.train.slowdown; };

@@ -102,7 +102,7 @@ void print_collectives(const Sharded& sharded) {
   add_rows(sharded, sharded.cut.forward, "forward", table);
   add_rows(sharded, sharded.cut.backward, "backward", table);
   if (table.rows.empty()) {
-    print("\nno collectives\n");
+    print(std::string("\nno collectives\n"));
     return;
   }
   print("\n" + table_text(table));
@@ -118,8 +118,8 @@ void print_totals(const Sharded& sharded) {
   print(fmt::format("the fullest device holds {}{}\n", format(most),
                     sharded.fits ? "" : ", which is more than its memory"));
   if (sharded.automatic) {
-    print(sharded.exact ? "no annotations: the choice costs least of all that the program can express\n"
-                        : "no annotations: the choice is the best that was found; states were pruned\n");
+    print(std::string(sharded.exact ? "no annotations: the choice costs least of all that the program can express\n"
+                        : "no annotations: the choice is the best that was foun)); states were pruned\n");
   }
 }
 

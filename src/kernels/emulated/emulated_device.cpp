@@ -11,10 +11,18 @@ class EmulatedExecutable final : public Executable {
  public:
   EmulatedExecutable(const StageGraph& stage, const CompileOptions& options, const EmulatedModel& model,
                      VirtualClock& clock)
-      : rows_(options.rows), bytes_(model.bytes(stage.ops, options.rows)), clock_(clock) {
+      : rows_(options.rows),
+        ops_(stage.ops),
+        bytes_(model.bytes(stage.ops, options.rows, options.recompute)),
+        clock_(clock) {
     bytes_.slots = options.slots;
     for (const Work work : {Work::forward, Work::backward, Work::backward_input, Work::backward_weight}) {
-      times_[static_cast<std::size_t>(work)] = model.time(work, stage.ops, options.rows);
+      times_[index(work)] = model.time(work, stage.ops, options.rows);
+    }
+    times_[index(Work::recompute)] = model.time(Work::recompute, options.recompute, options.rows);
+    for (const OpId& op : ops_) {
+      backward_.push_back(model.time(Work::backward, {&op, 1}, options.rows));
+      backward_weight_.push_back(model.time(Work::backward_weight, {&op, 1}, options.rows));
     }
   }
 
@@ -27,16 +35,30 @@ class EmulatedExecutable final : public Executable {
   const void* input_gradient(int, TensorId) override { return nullptr; }
 
   void forward(int, const BatchContext&) override { spend(Work::forward); }
-  void backward(int) override { spend(Work::backward); }
+  void backward(int) override { observer_ == nullptr ? spend(Work::backward) : spend_told(backward_); }
   void backward_input(int) override { spend(Work::backward_input); }
-  void backward_weight(int) override { spend(Work::backward_weight); }
+  void backward_weight(int) override {
+    observer_ == nullptr ? spend(Work::backward_weight) : spend_told(backward_weight_);
+  }
+  void recompute(int) override { spend(Work::recompute); }
+  void observe(BackwardObserver* observer) override { observer_ = observer; }
 
  private:
-  void spend(Work work) { clock_.spend(times_[static_cast<std::size_t>(work)]); }
+  static std::size_t index(Work work) { return static_cast<std::size_t>(work); }
+  void spend(Work work) { clock_.spend(times_[index(work)]); }
+  void spend_told(const std::vector<Seconds>& times) {
+    for (std::size_t i = ops_.size(); i-- > 0;) {
+      clock_.spend(times[i]);
+      observer_->done(ops_[i]);
+    }
+  }
 
   std::int64_t rows_;
+  std::vector<OpId> ops_;
   ExecutableBytes bytes_;
-  std::array<Seconds, 4> times_;
+  std::array<Seconds, 5> times_;
+  std::vector<Seconds> backward_, backward_weight_;  // by operator
+  BackwardObserver* observer_ = nullptr;
   VirtualClock& clock_;
 };
 

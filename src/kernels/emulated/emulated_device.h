@@ -12,13 +12,13 @@
 
 namespace millrace::kernels {
 
-enum class Work : std::uint8_t { forward, backward, backward_input, backward_weight };
+enum class Work : std::uint8_t { forward, backward, backward_input, backward_weight, recompute };
 
 /// What the emulated device takes and holds. Operators ascend.
 struct EmulatedModel {
   std::function<Seconds(Work work, std::span<const OpId> ops, std::int64_t rows)> time;
   /// For each live micro-batch and of workspace; `slots` is not looked at.
-  std::function<ExecutableBytes(std::span<const OpId> ops, std::int64_t rows)> bytes;
+  std::function<ExecutableBytes(std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute)> bytes;
   std::function<Seconds(Bytes values)> update;  ///< of an optimizer step over that many bytes of parameters
 };
 
