@@ -10,7 +10,7 @@ sim::Simulation predict(const Session& session, const Program& program) {
   const std::int64_t element = kernels::real_bytes(session.experiment.train.precision);
   const SimulationSection& section = session.experiment.simulation;
   sim::Options options = section.options;
-  options.iterations += program.overlap;
+  options.iterations += 2 * program.overlap;
   std::vector<sim::Straggler> stragglers =
       sim::random_stragglers(session.experiment.seed, static_cast<std::int64_t>(program.ranks.size()),
                              section.straggler_fraction, section.straggler_factor);

@@ -119,7 +119,7 @@ void print_totals(const Sharded& sharded) {
                     sharded.fits ? "" : ", which is more than its memory"));
   if (sharded.automatic) {
     print(std::string(sharded.exact ? "no annotations: the choice costs least of all that the program can express\n"
-                        : "no annotations: the choice is the best that was foun)); states were pruned\n");
+                                    : "no annotations: the choice is the best that was found; states were pruned\n"));
   }
 }
 

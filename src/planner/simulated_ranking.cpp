@@ -162,7 +162,7 @@ class Ranker {
     const Program program =
         lower(*problem_.graph, plan, fitted_order(plan, problem_), problem_.batch, {.hiding = settings_.hiding});
     sim::Options options = settings_.options;
-    options.iterations += program.overlap;
+    options.iterations += 2 * program.overlap;
     ++counts_.simulated;
     const bool reduces = std::any_of(program.buckets.begin(), program.buckets.end(),
                                      [](const Bucket& bucket) { return bucket.owners.size() > 1; });

@@ -54,7 +54,7 @@ struct ResultsOptions {
   bool overwrite_lock = false;
   /// Goes on with the tables of an existing file after this iteration: later rows are dropped, as are the tables of the
   /// end. None: a new file.
-  std::optional<std::int64_t> resume_after;
+  std::optional<std::int64_t> resume_after{};
 };
 
 /// Made exclusively under its own lock before training starts; rows are in the file at most a second after they

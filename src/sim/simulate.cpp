@@ -50,6 +50,29 @@ std::optional<double> Simulation::hidden(Traffic traffic) const {
   return 1 - seen / all;
 }
 
+namespace {
+
+// From one iteration's end to the next one's, in steady state: what fills and what drains a program that does not flush
+// is left out where there are iterations in between.
+Seconds period(const std::vector<double>& ends, int overlap) {
+  const auto n = static_cast<std::int64_t>(ends.size());
+  std::int64_t first = overlap, last = n - 1 - overlap;
+  if (last <= first) {
+    first = 0;
+    last = n - 1;
+  }
+  if (last == first) return Seconds(ends.front());
+  return Seconds((ends[static_cast<std::size_t>(last)] - ends[static_cast<std::size_t>(first)]) /
+                 static_cast<double>(last - first));
+}
+
+std::array<Seconds, kTrafficKinds> per_iteration(std::array<Seconds, kTrafficKinds> all, double iterations) {
+  for (Seconds& kind : all) kind = kind / iterations;
+  return all;
+}
+
+}  // namespace
+
 Simulation simulate(const Graph& graph, const Program& program, const SimCosts& costs, const Options& options,
                     std::span<const Straggler> stragglers) {
   ProgramJob translated = job_of(graph, program, costs, options.iterations);
@@ -71,14 +94,14 @@ Simulation simulate(const Graph& graph, const Program& program, const SimCosts& 
   }
   const double n = options.iterations;
   out.makespan = Seconds(ends.front());
-  out.iteration_time = n > 1 ? Seconds((ends.back() - ends.front()) / (n - 1)) : out.makespan;
+  out.iteration_time = period(ends, program.overlap);
   Seconds idle{};
   for (const RankOutcome& rank : outcome.ranks) {
     out.busy.push_back(rank.busy / n);
     out.idle.push_back(std::max(Seconds(0), out.iteration_time - rank.busy / n));
     idle += out.idle.back();
-    out.exposed.push_back(rank.exposed);
-    out.transfer.push_back(rank.transfer);
+    out.exposed.push_back(per_iteration(rank.exposed, n));
+    out.transfer.push_back(per_iteration(rank.transfer, n));
   }
   const double capacity = out.iteration_time.value() * static_cast<double>(outcome.ranks.size());
   out.bubble_fraction = capacity > 0 ? idle.value() / capacity : 0.0;

@@ -24,7 +24,7 @@ struct Simulation {
   std::vector<Seconds> idle;   ///< by rank: the rest of the iteration time
   double bubble_fraction = 0;  ///< Σ idle / (ranks × iteration time) (METHODS 1)
   std::vector<int> peak_live_micro_batches;  ///< by rank
-  /// By rank and Traffic, over all iterations: computing nothing while a transfer that the rank waits for is in flight,
+  /// By rank and Traffic, of one iteration: computing nothing while a transfer that the rank waits for is in flight,
   /// and all in flight.
   std::vector<std::array<Seconds, kTrafficKinds>> exposed, transfer;
 

@@ -22,7 +22,7 @@ sim::Simulation predicted(const std::string& devices, const std::string& more, d
   const Planned made = make_plans(session, Arguments());
   const plan::Candidate& best = made.ranking.plans.at(0);
   if (planned != nullptr) *planned = best.report.iteration_time_s;
-  return predict(session, training_program(session.graph, best.plan, session.experiment.data.batch, 1 << 20));
+  return predict(session, training_program(session, best.plan, session.experiment.data.batch, 1 << 20));
 }
 
 TEST(Prediction, AParameterServerTakesAllGradientsThroughItsLink) {
