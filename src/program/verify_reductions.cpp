@@ -127,7 +127,15 @@ class RankCheck {
   }
 
   const std::vector<std::size_t>& owned() const { return owned_; }
-  std::size_t per_update(std::size_t bucket) const { return gathered_[bucket].per_update; }
+  /// Micro-batches; a rank that holds several of the bucket's stages gathers from each.
+  std::size_t per_update(std::size_t bucket) const {
+    const std::vector<std::int32_t>& stages = program_.buckets[bucket].stages;
+    const auto held = std::count_if(stages.begin(), stages.end(), [&](std::int32_t stage) {
+      const std::vector<int>& ranks = program_.stages[static_cast<std::size_t>(stage)].ranks;
+      return std::find(ranks.begin(), ranks.end(), rank_) != ranks.end();
+    });
+    return gathered_[bucket].per_update / static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, held));
+  }
 
  private:
   void finish(std::size_t b) {

@@ -76,7 +76,13 @@ TEST(Failure, AStoppedRankIsNoticed) {
   wait_for_rows(job, place / kResults);
   ::kill(job.rank(2), SIGSTOP);
   const Outcome outcome = job.wait();
-  expect_one_error(place, outcome, 4, {"stalled", "rank 0", "train.stall_limit 2.00 s"});
+  // Ranks do not meet between iterations, so several may be out of patience at the same moment; each names its wait.
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_THAT(outcome.errors(), testing::Not(testing::IsEmpty()));
+  for (const std::string& error : outcome.errors()) {
+    EXPECT_THAT(error, testing::AllOf(testing::HasSubstr("stalled"), testing::HasSubstr("train.stall_limit 2.00 s")));
+  }
+  EXPECT_THAT(place.left_over(), testing::IsEmpty());
   EXPECT_GT(rows_of(place / kResults), 0U);
 }
 

@@ -23,7 +23,8 @@ constexpr const char* kCheckpoints = "results/tiny.checkpoints";
 std::vector<std::int64_t> steps(const Workplace& place) { return storage::StepFolders(place / kCheckpoints).steps(); }
 
 std::vector<double> losses(const Workplace& place) {
-  const storage::Table table = storage::File::open(place / kResults).table("iterations");
+  const storage::File file = storage::File::open(place / kResults);
+  const storage::Table table = file.table("iterations");
   const std::vector<std::int64_t> numbers = table.column_integers("iteration");
   std::vector<std::int64_t> expected(numbers.size());
   std::iota(expected.begin(), expected.end(), 1);

@@ -220,7 +220,7 @@ void expect_emulated(const Graph& graph, const Grid& grid, const RunSettings& s,
   for (std::size_t i = 0; i < losses.size(); ++i) {
     EXPECT_EQ(run.rows[i].iteration, static_cast<std::int64_t>(i) + 1);
     if (bits) {
-      EXPECT_EQ(run.rows[i].loss, losses[i]) << "iteration " << i;
+      EXPECT_DOUBLE_EQ(run.rows[i].loss, losses[i]) << "iteration " << i;  // the run adds them up exactly
     } else {
       EXPECT_NEAR(run.rows[i].loss, losses[i], 1e-5 * losses[i]) << "iteration " << i;
     }
