@@ -22,7 +22,8 @@ void drop_figures_without_plan(CellsFile& content) {
   for (auto& row : content.cells.rows) {
     if (to_text(row[status]) == "done") continue;
     for (std::size_t c = 3 + content.axes.size(); c < row.size(); ++c) {
-      if (content.cells.columns[c].type != storage::ColumnType::float64) row[c] = {};
+      const storage::Column& column = content.cells.columns[c];
+      if (column.type != storage::ColumnType::float64 && !column.name.starts_with("cell_")) row[c] = {};
     }
   }
 }

@@ -115,7 +115,7 @@ TEST(Sweep, FindsEveryErrorBeforeAnythingRuns) {
       sweep(place, "sweep: s\n" + kBase +
                        "matrix:\n  plan.partitioner: [dp, dpp]\n  data.batch: [8, 0]\n  plan.stages: [1, 3]\n");
   expect_one_error(place, outcome, 2,
-                   {"s.yaml:7:28: plan.partitioner: ", "'dpp' (did you mean 'dp'?)", "data.batch: found '0'",
+                   {"s.yaml:7:26: plan.partitioner: ", "'dpp' (did you mean 'dp'?)", "data.batch: found '0'",
                     "plan.stages 3 needs 3 ranks or more"});
   EXPECT_EQ(outcome.out, "");
   EXPECT_FALSE(std::filesystem::exists(place / "results"));
@@ -174,16 +174,16 @@ TEST(Sweep, ACellThatNeedsTooMuchMemorySaysSo) {
 #endif
   const Workplace place;
   const Outcome outcome = sweep(place,
-                                "sweep: s\nlimits: {memory: 400 MiB}\n" + kBase +
+                                "sweep: s\nlimits: {memory: 120 MiB}\n" + kBase +
                                     "include:\n  - {data.batch: 16}\n"
-                                    "  - {model: {name: synthetic, options: {shape: chain, operators: 300000}}}\n",
+                                    "  - {model: {name: synthetic, options: {shape: chain, operators: 100000}}}\n",
                                 {"--format", "json"});
   EXPECT_EQ(outcome.code, 4) << outcome.err;
   const json cells = document(outcome).at("cells");
   ASSERT_THAT(cells, SizeIs(2));
   EXPECT_EQ(cells[0].at("status"), "done");
   EXPECT_EQ(cells[1].at("status"), "memory");
-  EXPECT_THAT(cells[1].at("reason").get<std::string>(), HasSubstr("limits.memory 400"));
+  EXPECT_THAT(cells[1].at("reason").get<std::string>(), HasSubstr("limits.memory 120"));
 }
 
 TEST(Sweep, H5pyReadsTheResults) {
