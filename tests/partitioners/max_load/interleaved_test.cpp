@@ -113,7 +113,7 @@ TEST(Interleaved, OtherObjectivesAreRefusedWithTheReason) {
   EXPECT_TRUE(plans.candidates().empty());
   ASSERT_EQ(plans.refusals().size(), 1U);
   EXPECT_EQ(plans.refusals()[0].reason, plan::Refusal::not_offered);
-  EXPECT_THAT(plans.refusals()[0].detail, testing::HasSubstr("interleaved schedule"));
+  EXPECT_THAT(plans.refusals()[0].detail, testing::HasSubstr("schedules interleaved"));
 }
 
 }  // namespace
