@@ -92,6 +92,7 @@ TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {
   Job job(place, {"run", "e.yaml"}, {4});
   wait_for_file(job, place / kResults);
   const std::string holder = "process " + std::to_string(job.rank(0));
+  for (int rank = 0; rank < 4; ++rank) ::kill(job.rank(rank), SIGSTOP);  // alive, and out of the second run's way
   for (const bool overwrite : {false, true}) {
     std::vector<std::string> words{"run", "e.yaml", "--set", "plan.stages=1", "--set", "plan.pipelines=1"};
     if (overwrite) words.emplace_back("--overwrite");
