@@ -1,5 +1,6 @@
 // Schedules that never flush equal a serial emulation with their exact delays of the weights (METHODS 2).
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -7,6 +8,7 @@
 
 #include "base/errors.h"
 #include "kernels/device.h"
+#include "runtime/exact_sum.h"
 #include "runtime/optimizer.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/on_ranks.h"
@@ -46,7 +48,7 @@ class Emulation {
     for (std::int64_t t = 0; t < settings_.train.iterations; ++t) {
       if (std::find(fresh_from.begin(), fresh_from.end(), t) != fresh_from.end()) fresh = t;
       order.batch(t, batch);
-      losses.push_back(0);
+      std::array<double, runtime::kExactLimbs> loss{};  // as runs sum them: in any order the same
       for (std::int64_t k = 0; k < micro_batches_; ++k) {
         const std::int64_t j = t * micro_batches_ + k;
         for (std::int64_t s = 0; s <= last; ++s) {
@@ -55,13 +57,14 @@ class Emulation {
               update_each ? std::max(fresh * micro_batches_, j - (last - s)) : std::max(fresh, t - 1);
           stages_[static_cast<std::size_t>(s)]->use(static_cast<std::size_t>(version));
         }
-        forward(batch, t, k, losses.back());
+        forward(batch, t, k, loss);
         backward();
         for (auto& stage : stages_) {
           if (update_each) stage->update(settings_.train.optimizer.learning_rate, j + 1);
           if (!update_each && k + 1 == micro_batches_) stage->update(settings_.train.optimizer.learning_rate, t + 1);
         }
       }
+      losses.push_back(runtime::value_of(loss));
     }
     return losses;
   }
@@ -138,7 +141,8 @@ class Emulation {
     for (std::size_t i = 0; i < read.size(); ++i) set(to, static_cast<std::int64_t>(i), read[i]);
   }
 
-  void forward(const dataset::Batch& batch, std::int64_t t, std::int64_t k, double& loss) {
+  void forward(const dataset::Batch& batch, std::int64_t t, std::int64_t k,
+               std::array<double, runtime::kExactLimbs>& loss) {
     const std::span<const std::int64_t> ids =
         std::span(batch.ids).subspan(static_cast<std::size_t>(k * rows_), static_cast<std::size_t>(rows_));
     const double weight = 1.0 / static_cast<double>(settings_.batch);
@@ -159,7 +163,7 @@ class Emulation {
     const TensorId output = graph_.op(graph_.loss()).outputs[0];
     Stage& last = *stages_.back();
     for (std::int64_t row = 0; row < rows_; ++row) {
-      loss += weight * real(last.executable->output(0, output), row);
+      runtime::add_exactly(weight * real(last.executable->output(0, output), row), loss);
       set(last.executable->output_gradient(0, output), row, weight);
     }
   }
@@ -220,7 +224,7 @@ void expect_emulated(const Graph& graph, const Grid& grid, const RunSettings& s,
   for (std::size_t i = 0; i < losses.size(); ++i) {
     EXPECT_EQ(run.rows[i].iteration, static_cast<std::int64_t>(i) + 1);
     if (bits) {
-      EXPECT_DOUBLE_EQ(run.rows[i].loss, losses[i]) << "iteration " << i;  // the run adds them up exactly
+      EXPECT_EQ(run.rows[i].loss, losses[i]) << "iteration " << i;
     } else {
       EXPECT_NEAR(run.rows[i].loss, losses[i], 1e-5 * losses[i]) << "iteration " << i;
     }
