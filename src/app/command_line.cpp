@@ -146,15 +146,22 @@ void check_command(const CLI::App& app, int argc, char** argv) {
     throw InvalidInput(unknown_name("command", word, names));
 }
 
-// An option that the command does not have confuses the count of what follows it: it is told first.
+// An option that the command does not have, or a value where none is taken, confuses the count of what follows it: it
+// is told first.
 void check_options(const CLI::App& command, int argc, char** argv) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, flags;
   for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+      if (option->get_items_expected_max() == 0) flags.push_back("--" + name);
+    }
   }
   for (int i = 2; i < argc; ++i) {
     const std::string_view typed(argv[i]);
     const std::string word(typed.substr(0, typed.find('=')));
+    if (word != typed && std::find(flags.begin(), flags.end(), word) != flags.end()) {
+      throw InvalidInput(fmt::format("option '{}' of {} takes no value, found '{}'", word, command.get_name(), typed));
+    }
     if (word.rfind("--", 0) != 0 || word == "--" || std::find(names.begin(), names.end(), word) != names.end())
       continue;
     throw InvalidInput(unknown_name("option of " + command.get_name(), word, names));
@@ -315,6 +322,11 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
   app.set_version_flag("--version", version_text());
   app.get_formatter()->column_width(34);
   define(app, arguments);
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_items_expected_max() == 0) option->disable_flag_override();  // --resume=3 means nothing
+    }
+  }
   check_command(app, argc, argv);
   try {
     app.parse(argc, argv);

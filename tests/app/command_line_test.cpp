@@ -72,6 +72,8 @@ TEST(CommandLine, TheNearestOptionIsNamed) {
   EXPECT_THAT(refusal({"plan", "e.yaml", "--explian"}),
               HasSubstr("unknown option of plan '--explian' (did you mean '--explain'?)"));
   EXPECT_THAT(refusal({"run", "e.yaml", "--ranks", "4"}), HasSubstr("unknown option of run '--ranks'"));
+  EXPECT_THAT(refusal({"run", "e.yaml", "--resume=3"}),
+              HasSubstr("option '--resume' of run takes no value, found '--resume=3'"));
   EXPECT_THAT(refusal({"plan", "e.yaml", "--format", "jason"}),
               HasSubstr("unknown --format 'jason' (did you mean 'json'?); valid: table, json"));
 }
