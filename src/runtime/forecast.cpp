@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/local_edges.h"
-
 #include "runtime/tree_nodes.h"
 
 namespace millrace::runtime {
@@ -37,7 +36,8 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
       if (options.any_grid) nodes = std::max(nodes, tree_nodes(program, runner.stage(), rank));
     }
     report.gradients_bytes += static_cast<std::int64_t>(nodes) * runner.parameters().gradient_bytes();
-    report.optimizer_bytes += Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
+    report.optimizer_bytes +=
+        (first.post_validation ? 2 : 1) * Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
     const StageRunner::Bytes bytes = runner.bytes_needed(device);
     report.activations_bytes += bytes.activations;
     report.workspace_bytes += bytes.workspace;

@@ -111,6 +111,9 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   for (Iteration& iteration : open_) iteration.updates.resize(program.buckets.size());
   results_.reserve(sums_.size() + 1);
   kept_.resize(stages_.size());
+  for (const LocalStage& stage : stages_) {  // room for what the first updates need, before the first step
+    if (program.post_validation && stage.optimizer != nullptr) stage.optimizer->keep();
+  }
 }
 
 WeightVersions* ProgramRunner::versions(std::int32_t stage) {
@@ -144,12 +147,7 @@ void ProgramRunner::finish() {
   if (round_ == 0) return;
   const std::int64_t begun = round_;
   for (int drained = 0; drained < program_.overlap; ++drained) run_round(begun, nullptr, nullptr);
-  if (under_way_ >= 0) {
-    const Timed timed(times_.exposed_sums, clock_);
-    sums(under_way_).finish(watchdog_);
-    note_result(sums(under_way_), sums(under_way_).left_out());
-    under_way_ = -1;
-  }
+  finish_sums();
   round_ = 0;
 }
 
@@ -222,17 +220,20 @@ void ProgramRunner::prolong(Seconds took) {
 // Losses and norms of the iteration that is complete now are summed while the next round runs.
 void ProgramRunner::end_round() {
   if (program_.norm) return;
-  if (under_way_ >= 0) {
-    const Timed timed(times_.exposed_sums, clock_);
-    sums(under_way_).finish(watchdog_);
-    note_result(sums(under_way_), sums(under_way_).left_out());
-    under_way_ = -1;
-  }
+  finish_sums();
   const std::int64_t complete = round_ - program_.overlap;
   if (complete < 0) return;
   count_signals(complete);
   sums(complete).start();
   under_way_ = complete;
+}
+
+void ProgramRunner::finish_sums() {
+  if (under_way_ < 0) return;
+  const Timed timed(times_.exposed_sums, clock_);
+  sums(under_way_).finish(watchdog_);
+  note_result(sums(under_way_), sums(under_way_).left_out());
+  under_way_ = -1;
 }
 
 void ProgramRunner::count_signals(std::int64_t iteration) {

@@ -117,6 +117,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void begin_again();
   void update(const Instruction& instruction, std::int64_t iteration);
   void end_round();
+  void finish_sums();
   void done(OpId op) override;
   void prolong(Seconds took);
   void start_reduction(std::int32_t bucket);
