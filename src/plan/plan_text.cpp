@@ -96,6 +96,23 @@ struct Patterns {
     for (const PatternFault& fault : resolved.faults) fields[fault.stage][fault.item].refuse(fault.text);
     return std::move(resolved.ops);
   }
+
+  // Of a list that stands in a stage: each item selects among the stage's operators, at least one of them.
+  std::vector<OpId> resolve_within(const Graph& graph, const OpList& ops) const {
+    std::vector<OpId> sorted(ops.begin(), ops.end());
+    std::sort(sorted.begin(), sorted.end());
+    const auto foreign = [&](OpId op) { return !std::binary_search(sorted.begin(), sorted.end(), op); };
+    std::vector<OpId> selected = resolve(graph).front();
+    if (std::none_of(selected.begin(), selected.end(), foreign)) return selected;
+    for (std::size_t item = 0; item < texts.front().size(); ++item) {
+      const std::vector<OpId> its = resolve_patterns(graph, {{texts.front()[item]}}).ops.front();
+      if (!its.empty() && std::all_of(its.begin(), its.end(), foreign)) {
+        fields.front()[item].refuse("'" + texts.front()[item] + "' matches no operator of this stage");
+      }
+    }
+    std::erase_if(selected, foreign);
+    return selected;
+  }
 };
 
 class PlanReader {
@@ -153,7 +170,7 @@ class PlanReader {
     const auto resolved = ops.resolve(graph_);
     for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
       pipeline.stages[s].ops = resolved[s];
-      pipeline.stages[s].recompute = recompute[s].resolve(graph_).front();
+      pipeline.stages[s].recompute = recompute[s].resolve_within(graph_, pipeline.stages[s].ops);
     }
     return pipeline;
   }

@@ -74,6 +74,16 @@ TEST(PlanText, RoundTripIsExact) {
   EXPECT_EQ(to_yaml(read(text, graph), graph), text);
 }
 
+TEST(PlanText, RecomputationSelectsWithinItsStage) {
+  const Graph graph = chain(10);
+  const std::string text = to_yaml(example(graph), graph);
+  const std::string own = "recompute: [n1 .. n2]";
+  const Plan all = read(replaced(text, own, "recompute: ['*']"), graph);
+  EXPECT_EQ(all.pipelines[0].stages[0].recompute, (std::vector<OpId>{0, 1, 2, 3, 4, 5}));
+  EXPECT_THAT(refusal(replaced(text, own, "recompute: [n1, n8]"), graph),
+              testing::AllOf(HasSubstr("'n8' matches no operator of this stage"), HasSubstr(".recompute[1]")));
+}
+
 TEST(PlanText, OptionsOfTheScheduleStandBesideItsName) {
   const Graph graph = chain(10);
   Plan plan = example(graph);
@@ -84,9 +94,10 @@ TEST(PlanText, OptionsOfTheScheduleStandBesideItsName) {
 
 TEST(PlanText, SharesAndRecomputeMayBeLeftOut) {
   const Graph graph = chain(4);
-  const Plan plan = read(
-      "millrace_plan: 1\nmodel: chain\ngraph_digest: " + graph.digest() + "\nschedule: 1f1b\npipelines:\n"
-      "  - micro_batches: 2\n    stages:\n      - {ops: ['n*'], devices: [0, 1]}\n", graph);
+  const Plan plan = read("millrace_plan: 1\nmodel: chain\ngraph_digest: " + graph.digest() +
+                             "\nschedule: 1f1b\npipelines:\n"
+                             "  - micro_batches: 2\n    stages:\n      - {ops: ['n*'], devices: [0, 1]}\n",
+                         graph);
   EXPECT_EQ(plan.pipelines[0].stages[0].shares, (std::vector{0.5, 0.5}));
   EXPECT_EQ(plan.pipelines[0].stages[0].ops.size(), 4U);
 }
