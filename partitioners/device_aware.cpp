@@ -54,9 +54,9 @@ std::vector<NamedOrder> all_orders(const plan::Problem& problem) {
   return orders;
 }
 
-class Search {
+class GroupSearch {
  public:
-  Search(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate)
+  GroupSearch(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate)
       : problem_(problem),
         evaluate_(evaluate),
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -374,7 +374,7 @@ config::Options device_aware_options() {
 
 plan::PlanSet device_aware(const plan::Problem& problem, const config::Values& options, plan::Evaluator& evaluate) {
   if (auto refused = refused_if_published(problem)) return std::move(*refused);
-  return with_first_plan(problem, evaluate, "device_aware", Search(problem, options, evaluate).run());
+  return with_first_plan(problem, evaluate, "device_aware", GroupSearch(problem, options, evaluate).run());
 }
 
 }  // namespace millrace::partitioners

@@ -1,4 +1,5 @@
-// First plans by equal cuts, then the best of each topological order, then all ideals: each bounds the next.
+// First plans by equal_but_for_rounding cuts, then the best of each topological order, then all ideals: each bounds the
+// next.
 #include "partitioners/exact.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "partitioners/common/equal_cuts.h"
 #include "partitioners/common/first_plan.h"
 #include "partitioners/common/ideals/search.h"
@@ -22,12 +24,11 @@
 namespace millrace::partitioners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // relative: sums in another order
+constexpr double kTie = 1e-9;  // relative: sums in another order
 
 using Clock = std::chrono::steady_clock;
 
-bool equal(double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); }
+bool equal_but_for_rounding(double a, double b) { return std::abs(a - b) <= kTie * std::max(std::abs(a), std::abs(b)); }
 
 class Solver {
  public:
@@ -125,7 +126,7 @@ class Solver {
     } else if (stopped_by_ != "complete" || !nearest_) {
       refuse(shape, plan::Refusal::time_limit, "");
     } else {
-      refuse(shape, plan::Refusal::memory_exceeded, "proven: no plan of equal pipelines fits");
+      refuse(shape, plan::Refusal::memory_exceeded, "proven: no plan of equal_but_for_rounding pipelines fits");
       nearest_->candidate.report.partitioner = "exact";
       found_.push_back(std::move(*nearest_));
     }
@@ -186,11 +187,12 @@ class Solver {
       const bool limited = std::any_of(report.stages.begin(), report.stages.end(), [&](const plan::StageReport& stage) {
         return problem_.memory_of(stage.devices[0]).has_value();
       });
-      if (proven > 0 && report.feasible && equal(value_of(report), judged.value) && (judged.counted || !limited)) {
+      if (proven > 0 && report.feasible && equal_but_for_rounding(value_of(report), judged.value) &&
+          (judged.counted || !limited)) {
         const double scale = problem_.objective == plan::Objective::bottleneck
                                  ? static_cast<double>(problem_.micro_batches) / static_cast<double>(problem_.batch)
                                  : 1.0;
-        const double best = equal(judged.value, proven) ? *report.objective_value : proven * scale;
+        const double best = equal_but_for_rounding(judged.value, proven) ? *report.objective_value : proven * scale;
         report.certificate = fmt::format("the best of {}: {:.4g} {}", class_text(), best, report.objective_unit);
         if (all_plans()) {
           report.bound = best;
@@ -220,7 +222,8 @@ class Solver {
 
   std::string class_text() const {
     if (all_plans()) return "all plans";
-    std::string text = one_pipeline() ? "all plans with one pipeline" : "all plans with equal pipelines";
+    std::string text =
+        one_pipeline() ? "all plans with one pipeline" : "all plans with equal_but_for_rounding pipelines";
     if (!devices_alike()) text += " in the cluster's order of devices";
     if (problem_.recompute != plan::Recompute::none) text += ", without recomputation";
     return text;

@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "schedules/common/columns.h"
 #include "schedules/common/plan_rules.h"
 
 namespace millrace::schedules {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 void require_pairs(const Plan& plan) {
   if (plan.pipelines.size() % 2 != 0) {

@@ -11,9 +11,9 @@ namespace millrace::partitioners {
 namespace {
 
 constexpr double kRelativeTie = 1e-12;  // as plan::better()
-constexpr std::size_t kMostStages = 32;
+constexpr std::size_t kMostEvenStages = 32;
 
-bool equal(double a, double b) { return std::abs(a - b) <= kRelativeTie * std::max(std::abs(a), std::abs(b)); }
+bool tied(double a, double b) { return std::abs(a - b) <= kRelativeTie * std::max(std::abs(a), std::abs(b)); }
 
 class Evening {
  public:
@@ -64,7 +64,7 @@ class Evening {
 
   bool recomputes_the_same(const PipelineCut& other) const {
     return std::equal(cut_.stages.begin(), cut_.stages.end(), other.stages.begin(),
-                      [](const CutStage& a, const CutStage& b) { return a.recompute == b.recompute; });
+                     [](const CutStage& a, const CutStage& b) { return a.recompute == b.recompute; });
   }
 
   // Stage `to` gets one item more and `from` one less: the ends between them all move by one item, if that is as good
@@ -94,9 +94,9 @@ class Evening {
     PipelineCut changed = cut_;
     if (!assess(model_, changed) || !recomputes_the_same(changed)) return false;
     const Score value = score(objective_, changed.figures, model_);
-    // Of equal bottlenecks and bytes, the time comes first.
+    // Of tied bottlenecks and bytes, the time comes first.
     const bool time_first = objective_ != plan::Objective::throughput;
-    if (!equal(value.first, score_.first) || (time_first && !equal(value.second, score_.second))) return false;
+    if (!tied(value.first, score_.first) || (time_first && !tied(value.second, score_.second))) return false;
     cut_.figures = changed.figures;
     return true;
   }
@@ -111,7 +111,7 @@ class Evening {
 }  // namespace
 
 void even_out(PipelineModel& model, plan::Objective objective, PipelineCut& cut) {
-  if (cut.stages.size() < 2 || cut.stages.size() > kMostStages) return;
+  if (cut.stages.size() < 2 || cut.stages.size() > kMostEvenStages) return;
   Evening(model, objective, cut).run();
 }
 

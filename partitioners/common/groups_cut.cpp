@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/limits.h"
 #include "graph/footprint.h"
 #include "plan/closed_form.h"
 #include "plan/device_kinds.h"
@@ -13,7 +14,6 @@
 namespace millrace::partitioners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kSteps = 2e7;       // of the inner loop, which bound the number of places
 constexpr double kCountedOps = 2e7;  // operators that are looked at to count memory, likewise
 

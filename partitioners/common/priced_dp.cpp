@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/limits.h"
+
 namespace millrace::partitioners {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 PricedDp::PricedDp(PipelineModel& model, plan::Objective objective, double growth)
     : model_(&model),

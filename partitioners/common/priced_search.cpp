@@ -5,10 +5,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/limits.h"
+
 namespace millrace::partitioners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kCoarseGrowth = 1.5, kFineGrowth = 1.2;  // of numbers of replicas
 
 int replicas(const CutStage& stage) { return std::accumulate(stage.taken.begin(), stage.taken.end(), 0); }

@@ -6,10 +6,11 @@
 #include <limits>
 #include <queue>
 
+#include "base/limits.h"
+
 namespace millrace::schedules {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;  // of a limit: sums of bytes are exact, the limit may be a fraction
 
 constexpr std::int64_t kLooksPerAction = 50;

@@ -1,6 +1,7 @@
 // Costs of the session's cluster, handed to the simulator.
 #include "app/prediction.h"
 
+#include "base/limits.h"
 #include "planner/simulated.h"
 
 namespace millrace::app {
@@ -33,7 +34,6 @@ void take_times(const Session& session, const sim::Simulation& simulation, plan:
   report.bubble_fraction = simulation.bubble_fraction;
   report.hidden_communication = {simulation.hidden(sim::Traffic::p2p), simulation.hidden(sim::Traffic::gradients),
                                  simulation.hidden(sim::Traffic::tensor)};
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
 }
 

@@ -9,13 +9,12 @@
 #include <fmt/format.h>
 
 #include "app/version.h"
+#include "base/limits.h"
 #include "cluster/cluster_file.h"
 #include "config/emit.h"
 
 namespace millrace::app {
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 double relative_error(double predicted, double measured) { return measured > 0 ? predicted / measured - 1.0 : 0.0; }
 

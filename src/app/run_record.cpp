@@ -15,14 +15,13 @@
 #include "app/run_facts.h"
 #include "app/run_resume.h"
 #include "base/count.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "plan/plan_text.h"
 
 namespace millrace::app {
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 record::RunContext context_of(const Session& session, const Chosen& chosen, const comm::World& world,
                               const Arguments& arguments) {

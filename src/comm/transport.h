@@ -15,6 +15,8 @@ using GroupId = std::int32_t;
 
 enum class Element : std::uint8_t { float32, float64 };
 
+constexpr std::int64_t element_bytes(Element element) { return element == Element::float64 ? 8 : 4; }
+
 /// Called while a wait lasts, so that a watchdog can tell which operation is late.
 class WaitObserver {
  public:

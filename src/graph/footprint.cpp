@@ -3,15 +3,12 @@
 
 #include <algorithm>
 
+#include "base/distinct.h"
+
 namespace millrace {
 namespace {
 
 constexpr std::int64_t kIndexBytes = 4;
-
-void sort_distinct(std::vector<TensorId>& ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
 
 Bytes sum(const Graph& graph, std::span<const TensorId> ids, std::int64_t real_bytes) {
   Bytes bytes;

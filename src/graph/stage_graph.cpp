@@ -4,15 +4,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/distinct.h"
+
 namespace millrace {
-namespace {
-
-void sort_distinct(std::vector<TensorId>& ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
-
-}  // namespace
+namespace {}  // namespace
 
 StageGraph make_stage_graph(const Graph& graph, std::span<const OpId> ops) {
   StageGraph stage;

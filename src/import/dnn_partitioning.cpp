@@ -20,9 +20,9 @@ namespace millrace::import {
 namespace {
 
 constexpr double kCostTolerance = 1e-6;  // the published planner's own, between the edges of one node
-constexpr std::int64_t kMostDevices = 1'000'000;
+constexpr std::int64_t kMostAccelerators = 1'000'000;
 
-struct Node {
+struct FileNode {
   std::optional<std::int64_t> colour;
   bool backward;
   bool on_accelerator;
@@ -32,7 +32,7 @@ struct Node {
 };
 
 struct Workload {
-  std::vector<Node> nodes;
+  std::vector<FileNode> nodes;
   std::vector<std::string> names;  // valid and different, by node
   std::vector<NodeEdge> edges;
   std::vector<std::optional<double>> transfer_s;  // by node; none without out-edges
@@ -97,11 +97,11 @@ Workload read_workload(const JsonValue& root, const std::string& file) {
 }
 
 // Colour class of each node, numbered by first nodes.
-std::vector<std::size_t> classes_of(const std::vector<Node>& nodes) {
+std::vector<std::size_t> classes_of(const std::vector<FileNode>& nodes) {
   std::vector<std::size_t> classes;
   std::unordered_map<std::int64_t, std::size_t> known;
   std::size_t count = 0;
-  for (const Node& node : nodes) {
+  for (const FileNode& node : nodes) {
     if (!node.colour) {
       classes.push_back(count++);
       continue;
@@ -185,8 +185,8 @@ SplitModel split_model(const JsonValue& root, const Workload& all, const Folding
                                .to = {readers[i].begin(), readers[i].end()},
                                .seconds = *all.transfer_s[i]});
   }
-  model.accelerators = static_cast<int>(root.at("maxFPGAs").integer(0, kMostDevices));
-  model.cpus = static_cast<int>(root.at("maxCPUs").integer(0, kMostDevices));
+  model.accelerators = static_cast<int>(root.at("maxFPGAs").integer(0, kMostAccelerators));
+  model.cpus = static_cast<int>(root.at("maxCPUs").integer(0, kMostAccelerators));
   if (model.accelerators + model.cpus == 0) {
     root.at("maxFPGAs").refuse("found 0 and maxCPUs 0, allowed: at least one device");
   }
@@ -196,12 +196,12 @@ SplitModel split_model(const JsonValue& root, const Workload& all, const Folding
 
 std::vector<CostOperator> cost_operators(const Workload& all, const Folding& folding, const SplitModel& model) {
   std::vector<CostOperator> operators(model.ops.size());
-  std::vector<const Node*> slowest(operators.size());  // names its operator; a forward node where there is one
+  std::vector<const FileNode*> slowest(operators.size());  // names its operator; a forward node where there is one
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-    const Node& node = all.nodes[i];
+    const FileNode& node = all.nodes[i];
     CostOperator& op = operators[folding.op_of[i]];
     (node.backward ? op.figures.backward_input_s : op.figures.forward_s) += node.accelerator_s;
-    const Node*& first = slowest[folding.op_of[i]];
+    const FileNode*& first = slowest[folding.op_of[i]];
     const bool better = first == nullptr || (first->backward && !node.backward) ||
                         (first->backward == node.backward && first->accelerator_s < node.accelerator_s);
     if (!better) continue;

@@ -22,7 +22,7 @@ using config::NodeKind;
 using config::Where;
 using nlohmann::json;
 
-constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kDeepestNode = 64;
 
 // Where the parser has read to.
 struct Position {
@@ -102,8 +102,8 @@ class NodeHandler {
 
   bool start(NodeKind kind) {
     last_ = before(1);
-    if (open_.size() + skipping_ >= kDeepest) {
-      config::refuse_at(last_, fmt::format("nested beyond {} levels", kDeepest));
+    if (open_.size() + skipping_ >= kDeepestNode) {
+      config::refuse_at(last_, fmt::format("nested beyond {} levels", kDeepestNode));
     }
     if (skipping_ > 0 || (!sink_ && streams_elements())) {
       ++skipping_;

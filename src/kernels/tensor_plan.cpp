@@ -34,10 +34,11 @@ class PassMemory {
   std::vector<Lifetime> lifetimes_;
 };
 
-class Planner {
+class TensorPlanner {
  public:
-  Planner(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again, const CompileOptions& options,
-          const KernelFactory& factory, std::span<const std::unique_ptr<OpKernel>> kernels)
+  TensorPlanner(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again,
+                const CompileOptions& options, const KernelFactory& factory,
+                std::span<const std::unique_ptr<OpKernel>> kernels)
       : stage_(stage),
         flow_(flow),
         again_(again),
@@ -234,7 +235,7 @@ class Planner {
 TensorPlan plan_tensors(const StageGraph& stage, const GradientFlow& flow, const RecomputePlan& again,
                         const CompileOptions& options, const KernelFactory& factory,
                         std::span<const std::unique_ptr<OpKernel>> kernels) {
-  return Planner(stage, flow, again, options, factory, kernels).plan();
+  return TensorPlanner(stage, flow, again, options, factory, kernels).plan();
 }
 
 }  // namespace millrace::kernels

@@ -8,12 +8,9 @@
 namespace millrace::models {
 namespace {
 
-constexpr double kDeviation = 0.02;
-constexpr Initializer kZeros{Initializer::Kind::zeros};
-
 TensorId linear(Network& net, const std::string& name, TensorId x, std::int64_t out) {
   const TensorId y = net.linear(name, x, out);
-  net.initialize(name + ".weight", normal(kDeviation));
+  net.initialize(name + ".weight", normal(kTransformerDeviation));
   net.initialize(name + ".bias", kZeros);
   return y;
 }
@@ -28,7 +25,7 @@ TensorId embedding(Network& net, TensorId x, const BertOptions& options) {
   x = net.apply("embedding.position", "position_embedding", x);
   x = net.apply("embedding.segment", "segment_embedding", x);
   for (const char* table : {"token", "position", "segment"}) {
-    net.initialize(std::string("embedding.") + table + ".weight", normal(kDeviation));
+    net.initialize(std::string("embedding.") + table + ".weight", normal(kTransformerDeviation));
   }
   return net.dropout("embedding.dropout", norm(net, "embedding.norm", x), options.dropout);
 }

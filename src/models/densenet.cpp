@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kGrowth = 32;
 constexpr std::int64_t kBottleneck = 4 * kGrowth;
-constexpr std::int64_t kFirst = 2 * kGrowth;
+constexpr std::int64_t kStemWidth = 2 * kGrowth;
 
 // A convolution without bias; He's normal values over its inputs.
 TensorId conv(Network& net, const std::string& name, TensorId x, std::int64_t out, std::int64_t kernel,
@@ -59,7 +59,7 @@ Graph make_densenet(const std::string& name, const std::vector<std::int64_t>& bl
   const std::string at = "features.";
   TensorId x = net.image_input(options.channels, options.image);
   net.layer("stem");
-  x = conv(net, at + "conv0", x, kFirst, 7, 2);
+  x = conv(net, at + "conv0", x, kStemWidth, 7, 2);
   x = norm_relu(net, at, "0", x);
   x = net.max_pool(at + "pool0", x, 3, 2, 1);
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -8,20 +8,20 @@
 namespace millrace::models {
 namespace {
 
-constexpr double kDeviation = 0.01;
+constexpr double kGoogLeNetDeviation = 0.01;
 
 // Channels of the four branches of an inception block.
-struct Block {
+struct Branches {
   const char* name;
   std::int64_t one, reduce3, three, reduce5, five, pool;
 };
 
-TensorId inception(Network& net, const Block& block, TensorId x) {
+TensorId inception(Network& net, const Branches& block, TensorId x) {
   const std::string at = block.name;
   const Window one{.kernel = {1, 1}};
   const Window three{.kernel = {3, 3}, .padding = {1, 1}};
   const auto unit = [&](const std::string& name, TensorId y, std::int64_t out, const Window& window) {
-    return conv_unit(net, at + "." + name, y, out, window, kDeviation);
+    return conv_unit(net, at + "." + name, y, out, window, kGoogLeNetDeviation);
   };
   net.layer(at);
   const TensorId a = unit("branch1", x, block.one, one);
@@ -35,18 +35,18 @@ TensorId inception(Network& net, const Block& block, TensorId x) {
 
 Graph make_googlenet(const ImageOptions& options) {
   Network net("googlenet");
-  const auto blocks = [&net](TensorId x, std::initializer_list<Block> list) {
-    for (const Block& block : list) x = inception(net, block, x);
+  const auto blocks = [&net](TensorId x, std::initializer_list<Branches> list) {
+    for (const Branches& block : list) x = inception(net, block, x);
     return x;
   };
   TensorId x = net.image_input(options.channels, options.image);
   net.layer("conv1");
-  x = conv_unit(net, "conv1", x, 64, {.kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}}, kDeviation);
+  x = conv_unit(net, "conv1", x, 64, {.kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}}, kGoogLeNetDeviation);
   x = net.max_pool("maxpool1", x, 3, 2, 1);
   net.layer("conv2");
-  x = conv_unit(net, "conv2", x, 64, {.kernel = {1, 1}}, kDeviation);
+  x = conv_unit(net, "conv2", x, 64, {.kernel = {1, 1}}, kGoogLeNetDeviation);
   net.layer("conv3");
-  x = conv_unit(net, "conv3", x, 192, {.kernel = {3, 3}, .padding = {1, 1}}, kDeviation);
+  x = conv_unit(net, "conv3", x, 192, {.kernel = {3, 3}, .padding = {1, 1}}, kGoogLeNetDeviation);
   x = net.max_pool("maxpool2", x, 3, 2, 1);
   x = blocks(x, {{"inception3a", 64, 96, 128, 16, 32, 32}, {"inception3b", 128, 128, 192, 32, 96, 64}});
   x = net.max_pool("maxpool3", x, 3, 2, 1);
@@ -61,7 +61,7 @@ Graph make_googlenet(const ImageOptions& options) {
   x = net.apply("avgpool", "global_average_pool", x);
   x = net.dropout("dropout", x, options.dropout);
   x = net.linear("fc", x, options.classes);
-  net.initialize("fc.weight", normal(kDeviation));
+  net.initialize("fc.weight", normal(kGoogLeNetDeviation));
   return net.finish(x);
 }
 

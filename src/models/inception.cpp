@@ -7,7 +7,7 @@
 namespace millrace::models {
 namespace {
 
-constexpr double kDeviation = 0.1;
+constexpr double kInceptionDeviation = 0.1;
 
 Window square(std::int64_t kernel, std::int64_t padding) {
   return {.kernel = {kernel, kernel}, .padding = {padding, padding}};
@@ -17,12 +17,12 @@ Window wide(std::int64_t kernel) { return {.kernel = {1, kernel}, .padding = {0,
 Window high(std::int64_t kernel) { return {.kernel = {kernel, 1}, .padding = {kernel / 2, 0}}; }
 
 // A block under construction: its units, and its pooling branch.
-class Block {
+class InceptionBlock {
  public:
-  Block(Network& net, std::string name) : net_(net), name_(std::move(name)) { net.layer(name_); }
+  InceptionBlock(Network& net, std::string name) : net_(net), name_(std::move(name)) { net.layer(name_); }
 
   TensorId unit(const std::string& branch, TensorId x, std::int64_t out, const Window& window) {
-    return conv_unit(net_, name_ + "." + branch, x, out, window, kDeviation);
+    return conv_unit(net_, name_ + "." + branch, x, out, window, kInceptionDeviation);
   }
   TensorId pooled(TensorId x, std::int64_t out) {
     return unit("branch_pool", net_.avg_pool(name_ + ".pool", x, 3, 1, 1), out, square(1, 0));
@@ -39,7 +39,7 @@ class Block {
 
 // Figure 5 of the paper, its 5x5 branch as one convolution.
 TensorId block_a(Network& net, const std::string& name, TensorId x, std::int64_t pool) {
-  Block block(net, name);
+  InceptionBlock block(net, name);
   const TensorId a = block.unit("branch1x1", x, 64, square(1, 0));
   const TensorId b = block.unit("branch5x5_2", block.unit("branch5x5_1", x, 48, square(1, 0)), 64, square(5, 2));
   TensorId c = block.unit("branch3x3dbl_1", x, 64, square(1, 0));
@@ -50,7 +50,7 @@ TensorId block_a(Network& net, const std::string& name, TensorId x, std::int64_t
 
 // Figure 10: halves the size.
 TensorId block_b(Network& net, const std::string& name, TensorId x) {
-  Block block(net, name);
+  InceptionBlock block(net, name);
   const TensorId a = block.unit("branch3x3", x, 384, strided(3));
   TensorId b = block.unit("branch3x3dbl_1", x, 64, square(1, 0));
   b = block.unit("branch3x3dbl_2", b, 96, square(3, 1));
@@ -61,7 +61,7 @@ TensorId block_b(Network& net, const std::string& name, TensorId x) {
 // Figure 6: 7x7 as 1x7 and 7x1.
 TensorId block_c(Network& net, const std::string& name, TensorId x, std::int64_t narrow) {
   constexpr std::int64_t kOut = 192;
-  Block block(net, name);
+  InceptionBlock block(net, name);
   const TensorId a = block.unit("branch1x1", x, kOut, square(1, 0));
   TensorId b = block.unit("branch7x7_1", x, narrow, square(1, 0));
   b = block.unit("branch7x7_2", b, narrow, wide(7));
@@ -76,7 +76,7 @@ TensorId block_c(Network& net, const std::string& name, TensorId x, std::int64_t
 
 // Halves the size again.
 TensorId block_d(Network& net, const std::string& name, TensorId x) {
-  Block block(net, name);
+  InceptionBlock block(net, name);
   const TensorId a = block.unit("branch3x3_2", block.unit("branch3x3_1", x, 192, square(1, 0)), 320, strided(3));
   TensorId b = block.unit("branch7x7x3_1", x, 192, square(1, 0));
   b = block.unit("branch7x7x3_2", b, 192, wide(7));
@@ -87,7 +87,7 @@ TensorId block_d(Network& net, const std::string& name, TensorId x) {
 
 // Figure 7: branches that fork again into 1x3 and 3x1.
 TensorId block_e(Network& net, const std::string& name, TensorId x) {
-  Block block(net, name);
+  InceptionBlock block(net, name);
   const auto forked = [&block](const std::string& branch, int number, TensorId y) {
     const std::string at = branch + "_" + std::to_string(number);
     const TensorId first = block.unit(at + "a", y, 384, wide(3));
@@ -108,7 +108,7 @@ TensorId stem(Network& net, TensorId x) {
   };
   const auto unit = [&net](const Unit& u, TensorId y) {
     net.layer(u.name);
-    return conv_unit(net, u.name, y, u.out, u.window, kDeviation);
+    return conv_unit(net, u.name, y, u.out, u.window, kInceptionDeviation);
   };
   x = unit({"Conv2d_1a_3x3", 32, strided(3)}, x);
   x = unit({"Conv2d_2a_3x3", 32, square(3, 0)}, x);
@@ -139,7 +139,7 @@ Graph make_inception_v3(const ImageOptions& options) {
   x = net.apply("avgpool", "global_average_pool", x);
   x = net.dropout("dropout", x, options.dropout);
   x = net.linear("fc", x, options.classes);
-  net.initialize("fc.weight", normal(kDeviation));
+  net.initialize("fc.weight", normal(kInceptionDeviation));
   return net.finish(x);
 }
 

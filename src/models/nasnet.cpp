@@ -10,7 +10,7 @@
 namespace millrace::models {
 namespace {
 
-TensorId norm(Network& net, const std::string& name, TensorId x) {
+TensorId cell_norm(Network& net, const std::string& name, TensorId x) {
   return net.apply(name, "batch_norm", x, {{"epsilon", 0.001}});
 }
 
@@ -30,7 +30,7 @@ class Cell {
   /// Brings an input to the cell's channels.
   TensorId adjust(const std::string& name, TensorId x) {
     x = net_.apply(at_ + name + ".relu", "relu", x);
-    return norm(net_, at_ + name + ".bn", conv(net_, at_ + name + ".conv", x, channels_));
+    return cell_norm(net_, at_ + name + ".bn", conv(net_, at_ + name + ".conv", x, channels_));
   }
 
   /// The same and half the size, on two paths.
@@ -41,7 +41,7 @@ class Cell {
       const TensorId y = net_.avg_pool(at_ + path + ".avgpool", x, 1, 2);
       paths.push_back(conv(net_, at_ + path + ".conv", y, channels_ / 2));
     }
-    return norm(net_, at_ + "final_path_bn", net_.concat(at_ + "final_path", std::move(paths)));
+    return cell_norm(net_, at_ + "final_path_bn", net_.concat(at_ + "final_path", std::move(paths)));
   }
 
   /// A depthwise and a pointwise convolution, twice.
@@ -56,7 +56,7 @@ class Cell {
                       {"padding", std::vector{kernel / 2, kernel / 2}},
                       {"bias", false}});
       x = conv(net_, separable + ".pointwise_conv2d", x, channels_);
-      x = norm(net_, in + "bn_sep_" + number, x);
+      x = cell_norm(net_, in + "bn_sep_" + number, x);
       stride = 1;
     }
     return x;
@@ -141,7 +141,7 @@ Graph make_nasnet_mobile(const ImageOptions& options) {
   net.layer("conv0");
   image = net.conv("conv0.conv", image, kStem, 3, 2, 0, false);
   net.initialize("conv0.conv.weight", normal(kaiming_fan_out(kStem, 3)));
-  image = norm(net, "conv0.bn", image);
+  image = cell_norm(net, "conv0.bn", image);
 
   Pair x{image, image};
   Cell stem0(net, "cell_stem_0", kFilters / 4);

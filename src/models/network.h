@@ -17,6 +17,9 @@ struct Window {
   std::vector<std::int64_t> padding{0, 0};
 };
 
+inline constexpr Initializer kZeros{Initializer::Kind::zeros};
+inline constexpr double kTransformerDeviation = 0.02;  ///< of the weights of gpt and bert
+
 constexpr Initializer normal(double deviation) { return {Initializer::Kind::normal, deviation}; }
 
 /// Every method adds one operator and returns its output. Windows are squares where they are not given as a Window.

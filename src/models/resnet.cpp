@@ -18,14 +18,14 @@ TensorId conv_norm(Network& net, const std::string& conv, const std::string& nor
   return net.apply(norm, "batch_norm", x);
 }
 
-struct Block {
+struct Residual {
   std::string name;
   std::int64_t width;
   std::int64_t stride;
   bool bottleneck;
 };
 
-TensorId residual_block(Network& net, const Block& block, const TensorId x) {
+TensorId residual_block(Network& net, const Residual& block, const TensorId x) {
   net.layer(block.name);
   const std::string at = block.name + ".";
   int steps = 0;

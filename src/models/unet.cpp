@@ -11,7 +11,7 @@
 namespace millrace::models {
 namespace {
 
-constexpr std::int64_t kFirst = 64;
+constexpr std::int64_t kFirstWidth = 64;
 constexpr int kDepth = 4;
 
 TensorId double_conv(Network& net, const std::string& name, TensorId x, std::int64_t out) {
@@ -40,18 +40,18 @@ Graph make_unet(const ImageOptions& options) {
   Network net("unet");
   TensorId x = net.image_input(options.channels, options.image);
   net.layer("inc");
-  x = double_conv(net, "inc", x, kFirst);
+  x = double_conv(net, "inc", x, kFirstWidth);
   std::vector<TensorId> skips;
   for (int i = 1; i <= kDepth; ++i) {
     skips.push_back(x);
     const std::string at = "down" + std::to_string(i);
     net.layer(at);
     x = net.max_pool(at + ".maxpool_conv.0", x, 2, 2);
-    x = double_conv(net, at + ".maxpool_conv.1", x, kFirst << i);
+    x = double_conv(net, at + ".maxpool_conv.1", x, kFirstWidth << i);
   }
   for (int i = 1; i <= kDepth; ++i) {
     const std::string at = "up" + std::to_string(i);
-    const std::int64_t out = kFirst << (kDepth - i);
+    const std::int64_t out = kFirstWidth << (kDepth - i);
     net.layer(at);
     x = net.apply(at + ".up", "conv_transpose2d", x,
                   {{"out_channels", out},

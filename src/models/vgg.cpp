@@ -9,7 +9,6 @@ namespace millrace::models {
 namespace {
 
 constexpr std::int64_t kHidden = 4096;
-constexpr Initializer kZeros{Initializer::Kind::zeros};
 
 TensorId classifier_linear(Network& net, const std::string& name, TensorId x, std::int64_t out) {
   net.layer(name);

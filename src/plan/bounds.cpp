@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/limits.h"
 #include "graph/footprint.h"
 #include "plan/closed_form.h"
 #include "plan/published.h"
@@ -15,8 +16,6 @@ namespace millrace::plan {
 namespace {
 
 constexpr double kRounding = 1e-9;  // relative: of sums in another order
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 double bytes_of(const Problem& problem, std::span<const TensorId> ids) {
   Bytes bytes;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
 #include "plan/loads.h"
@@ -16,8 +17,6 @@
 
 namespace millrace::plan {
 namespace {
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 class Evaluation {
  public:

@@ -21,7 +21,7 @@ void add_devices(std::vector<cluster::Device>& devices, const char* name, int co
   devices.insert(devices.end(), static_cast<std::size_t>(count), device);
 }
 
-Bytes whole(double bytes) { return Bytes(std::llround(bytes)); }
+Bytes rounded(double bytes) { return Bytes(std::llround(bytes)); }
 
 }  // namespace
 
@@ -31,11 +31,11 @@ cluster::Cluster carried_cluster(const Graph& graph, const CarriedChanges& chang
   const Carried* carried = graph.carried();
   if (const auto* split = carried != nullptr ? std::get_if<SplitModel>(&carried->extra) : nullptr) {
     add_devices(devices, "accelerator", changes.devices.value_or(split->accelerators),
-                changes.memory.value_or(whole(split->memory_bytes)));
+                changes.memory.value_or(rounded(split->memory_bytes)));
     add_devices(devices, "cpu", split->cpus, std::nullopt);
   } else if (const auto* piper = carried != nullptr ? std::get_if<TensorParallelModel>(&carried->extra) : nullptr) {
     add_devices(devices, "device", changes.devices.value_or(piper->devices),
-                changes.memory.value_or(whole(piper->memory_bytes)));
+                changes.memory.value_or(rounded(piper->memory_bytes)));
     link.bandwidth = BytesPerSecond(piper->bytes_per_second);
   } else {
     throw InvalidInput(fmt::format(

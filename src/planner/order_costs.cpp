@@ -13,12 +13,12 @@ namespace millrace::planner {
 namespace {
 
 // What the stages of a device hold beside activations.
-struct Held {
+struct HeldByDevice {
   Bytes standing{};
   Bytes workspace{};  // of the one that computes
 };
 
-std::vector<Bytes> activation_limits(const plan::Problem& problem, const std::vector<Held>& held) {
+std::vector<Bytes> activation_limits(const plan::Problem& problem, const std::vector<HeldByDevice>& held) {
   std::vector<Bytes> limits;
   bool any = false;
   for (std::size_t device = 0; device < held.size(); ++device) {
@@ -37,7 +37,7 @@ StageCosts order_costs(const Plan& plan, const plan::Problem& problem, const Sta
   const plan::AnalyticBytes bytes(*problem.graph, problem.sizes);
   StageCosts costs;
   std::vector<Seconds> transfers;
-  std::vector<Held> held(static_cast<std::size_t>(problem.cluster->size()));
+  std::vector<HeldByDevice> held(static_cast<std::size_t>(problem.cluster->size()));
   for (std::size_t p = 0; p < plan.pipelines.size(); ++p) {
     for (std::size_t s = 0; s < plan.pipelines[p].stages.size(); ++s) {
       const Stage& stage = plan.pipelines[p].stages[s];
@@ -50,7 +50,7 @@ StageCosts order_costs(const Plan& plan, const plan::Problem& problem, const Sta
       const plan::StageFootprint most = bytes.footprint(stage.ops, rows, stage.recompute);
       costs.activations.push_back(most.per_slot);
       for (const int device : stage.devices) {
-        Held& on = held[static_cast<std::size_t>(device)];
+        HeldByDevice& on = held[static_cast<std::size_t>(device)];
         on.standing += most.weights + most.gradients + most.optimizer + most.messages;
         on.workspace = std::max(on.workspace, most.workspace);
       }

@@ -11,7 +11,7 @@ namespace millrace::planner {
 namespace {
 
 // A stage on one of its ranks.
-struct Held {
+struct HeldByStage {
   const plan::StageFootprint* footprint = nullptr;
   std::int64_t live = 0;
   KeptVersions versions{};
@@ -41,7 +41,7 @@ class Stepping {
     }
     for (std::size_t s = 0; s < program_.stages.size(); ++s) {
       for (const int rank : program_.stages[s].ranks) {
-        const Held& held = held_[static_cast<std::size_t>(rank)].at(static_cast<std::int32_t>(s));
+        const HeldByStage& held = held_[static_cast<std::size_t>(rank)].at(static_cast<std::int32_t>(s));
         plan::StageMemory here = plan::stage_memory(*held.footprint, memory_.live_micro_batches[s]);
         here.weights += held.copies * held.footprint->weights;
         if (here.total() > memory_.stages[s].total()) memory_.stages[s] = here;
@@ -92,7 +92,7 @@ class Stepping {
     const bool adds = at.kind == InstructionKind::forward;
     const bool frees = at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_weight;
     if (!adds && !frees) return;
-    Held& stage = held_[rank].at(at.stage);
+    HeldByStage& stage = held_[rank].at(at.stage);
     stage.live += adds ? 1 : -1;
     now += (adds ? 1 : -1) * stage.footprint->per_slot;
     std::int64_t& most = memory_.live_micro_batches[static_cast<std::size_t>(at.stage)];
@@ -102,7 +102,7 @@ class Stepping {
 
   const Program& program_;
   std::map<std::pair<std::size_t, std::int64_t>, plan::StageFootprint> footprints_;  // by stage and rows
-  std::vector<std::map<std::int32_t, Held>> held_;                                   // by rank, then stage
+  std::vector<std::map<std::int32_t, HeldByStage>> held_;                            // by rank, then stage
   ProgramMemory memory_;
 };
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
 #include "planner/order_costs.h"
@@ -30,7 +31,6 @@ namespace {
 
 // A variant costs memory: it has to be at least so much faster.
 constexpr double kWorthwhile = 0.99;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 std::string percent(double seconds, double of) { return fmt::format("{:+.1f} %", 100 * (seconds / of - 1)); }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/index.h"
 #include "program/stage_dag.h"
 #include "schedules/registry.h"
 
@@ -14,8 +15,6 @@ namespace {
 using sim::Step;
 using sim::StepKind;
 using sim::Traffic;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 Plan pipeline_plan(const Layout& layout) {
   Plan plan;

@@ -14,7 +14,7 @@
 namespace millrace::planner {
 namespace {
 
-std::string seconds(double value) { return format(Seconds(value)); }
+std::string seconds_text(double value) { return format(Seconds(value)); }
 std::string bytes(std::int64_t value) { return format(Bytes(value)); }
 std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
 
@@ -78,7 +78,7 @@ struct Ours {
 // With the unit of the objective.
 std::string value(const plan::PlanReport& report) {
   if (!report.objective_value) return "-";
-  if (report.objective_unit == "s") return seconds(*report.objective_value);
+  if (report.objective_unit == "s") return seconds_text(*report.objective_value);
   if (report.objective_unit == "bytes") return bytes(static_cast<std::int64_t>(*report.objective_value));
   return fmt::format("{:.5g} {}", *report.objective_value, report.objective_unit);
 }
@@ -95,7 +95,7 @@ Table plans_table(const std::vector<plan::Candidate>& plans) {
     const bool unknown = report.peak_memory_bytes == 0;  // by a formula without memory
     table.rows.push_back({report.partitioner, report.schedule, fmt::format("{}", report.pipelines),
                           stages_of(candidate), fmt::format("{}", report.micro_batches), value(report),
-                          ours(seconds(report.iteration_time_s)),
+                          ours(seconds_text(report.iteration_time_s)),
                           ours(fmt::format("{:.1f}", report.throughput_samples_per_s)),
                           ours(percent(report.bubble_fraction)), unknown ? "-" : bytes(report.peak_memory_bytes),
                           bytes(report.bytes_injected), report.optimality_gap ? percent(*report.optimality_gap) : "-"});
@@ -111,8 +111,8 @@ Table stages_table(const plan::PlanReport& report, const Graph& graph) {
   for (const plan::StageReport& stage : report.stages) {
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           operators(graph, stage.ops), numbers(stage.devices), shares(stage.shares),
-                          ours(seconds(stage.forward_s)), ours(seconds(stage.backward_s)),
-                          ours(seconds(2 * stage.transfer_s)), ours(seconds(stage.reduction_s)),
+                          ours(seconds_text(stage.forward_s)), ours(seconds_text(stage.backward_s)),
+                          ours(seconds_text(2 * stage.transfer_s)), ours(seconds_text(stage.reduction_s)),
                           bytes(stage.parameter_bytes), ours(bytes(stage.memory_bytes))});
   }
   return table;
@@ -130,9 +130,9 @@ Table stage_details(const plan::PlanReport& report, const cluster::Cluster& clus
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           fmt::format("{}", stage.ops.size()), numbers(stage.devices),
                           numbers(nodes_of(stage.devices, cluster)), ours(fmt::format("{}", stage.live_micro_batches)),
-                          ours(seconds(busy)), ours(percent(idle)), ours(seconds(2 * m * stage.transfer_s)),
+                          ours(seconds_text(busy)), ours(percent(idle)), ours(seconds_text(2 * m * stage.transfer_s)),
                           ours(bytes(stage.send_bytes)), ours(bytes(stage.activation_bytes)),
-                          ours(seconds(stage.reduction_s))});
+                          ours(seconds_text(stage.reduction_s))});
   }
   return table;
 }

@@ -98,9 +98,9 @@ struct Gathered {
   int iteration = -1;  // of the contributions
 };
 
-class RankCheck {
+class ReductionCheck {
  public:
-  RankCheck(const Graph& graph, const Program& program, int rank, Findings& findings)
+  ReductionCheck(const Graph& graph, const Program& program, int rank, Findings& findings)
       : graph_(graph),
         program_(program),
         rank_(rank),
@@ -275,7 +275,7 @@ void check_reductions(const Graph& graph, const Program& program, Findings& find
   const auto lists = unroll(program, iterations_to_check(program));
   std::map<int, std::tuple<int, std::size_t, std::size_t>> first;  // by pipeline: rank, bucket, micro-batches an update
   for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
-    RankCheck check(graph, program, rank, findings);
+    ReductionCheck check(graph, program, rank, findings);
     check.run(lists[static_cast<std::size_t>(rank)]);
     if (program.norm) continue;
     // All buckets are updated in one rhythm.

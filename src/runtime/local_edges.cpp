@@ -7,14 +7,13 @@
 #include <tuple>
 #include <utility>
 
+#include "base/index.h"
 #include "graph/stage_graph.h"
 #include "runtime/add_values.h"
 #include "runtime/exchange.h"
 
 namespace millrace::runtime {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 bool holds(const std::vector<TensorId>& ascending, TensorId tensor) {
   return std::binary_search(ascending.begin(), ascending.end(), tensor);

@@ -5,11 +5,10 @@
 #include <map>
 
 #include "shard/costs.h"
+#include "shard/index.h"
 
 namespace millrace::shard {
 namespace {
-
-std::size_t index(std::int64_t at) { return static_cast<std::size_t>(at); }
 
 class Program {
  public:

@@ -5,6 +5,7 @@
 
 #include "shard/costs.h"
 #include "shard/expansion.h"
+#include "shard/index.h"
 
 namespace millrace::shard {
 namespace {
@@ -24,8 +25,6 @@ class Backward {
   }
 
  private:
-  static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
   Placement kept(const Placement& placement) const {
     Placement result{};
     for (int axis = 0; axis < work_.mesh.axis_count(); ++axis) {

@@ -1,10 +1,10 @@
 // Adds up boxes.
 #include "shard/memory.h"
 
+#include "shard/index.h"
+
 namespace millrace::shard {
 namespace {
-
-std::size_t index(std::int64_t at) { return static_cast<std::size_t>(at); }
 
 /// f(tensor, placement, bytes of an element) for all that stays.
 template <class F>

@@ -7,14 +7,13 @@
 #include <tuple>
 
 #include "shard/costs.h"
+#include "shard/index.h"
 
 namespace millrace::shard {
 namespace {
 
 enum class Turn : std::uint8_t { pass_through, shape_changing, conflict };
 enum class Direction : std::uint8_t { forward, backward };
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class Propagation {
  public:

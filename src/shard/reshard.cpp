@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "shard/index.h"
 
 namespace millrace::shard {
 namespace {
-
-std::size_t index(int axis) { return static_cast<std::size_t>(axis); }
 
 /// Whether an axis behind `axis` cuts `dim` too: then the parts of `axis` are no intervals of their own.
 bool cut_behind(const Placement& placement, int axis, int dim, const Mesh& mesh) {

@@ -6,12 +6,11 @@
 #include <numeric>
 
 #include "shard/automatic.h"
+#include "shard/index.h"
 #include "shard/memory.h"
 
 namespace millrace::shard {
 namespace {
-
-std::size_t index(std::int64_t at) { return static_cast<std::size_t>(at); }
 
 Decision everything_whole(const Graph& graph, const Mesh& mesh) {
   Decision decision;

@@ -4,12 +4,10 @@
 
 #include "sim/engine.h"
 
+#include "base/index.h"
+
 namespace millrace::sim {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 bool Engine::join(std::int32_t rank, const Step& at_step) {
   State& state = states_[at(rank)];

@@ -8,13 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/index.h"
 
 namespace millrace::sim {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 Engine::Engine(const Job& job, const Options& options) : job_(job), options_(options) {
   learn_programs();

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+
 namespace millrace::sim {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 void drop(std::vector<std::int32_t>& list, std::int32_t value) {
   const auto found = std::find(list.begin(), list.end(), value);

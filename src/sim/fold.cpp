@@ -8,11 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/index.h"
 
 namespace millrace::sim {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Mixes a word into a 128-bit state: classes are told apart by these, and two different ones do not meet by accident.
 struct Digest {

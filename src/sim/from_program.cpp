@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/index.h"
 #include "graph/footprint.h"
 #include "program/attached.h"
 #include "program/kept_versions.h"
@@ -19,8 +20,6 @@
 
 namespace millrace::sim {
 namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 bool is_receive(InstructionKind kind) {
   return kind == InstructionKind::receive_activation || kind == InstructionKind::receive_gradient;

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/index.h"
 
 namespace millrace::sim {
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-struct Shape {
+struct GridShape {
   std::int32_t devices = 0, tensor = 1, data = 1;
   std::int32_t rank(std::int32_t device, std::int32_t shard, std::int32_t replica) const {
     return (replica * devices + device) * tensor + shard;
@@ -18,7 +17,8 @@ struct Shape {
 };
 
 // The copies of one group that `reach` makes, by the shard and the replica of its first member.
-std::int32_t group_of(const Shape& shape, Reach reach, std::int32_t first, std::int32_t shard, std::int32_t replica) {
+std::int32_t group_of(const GridShape& shape, Reach reach, std::int32_t first, std::int32_t shard,
+                      std::int32_t replica) {
   switch (reach) {
     case Reach::copy:
       return first + replica * shape.tensor + shard;
@@ -32,7 +32,7 @@ std::int32_t group_of(const Shape& shape, Reach reach, std::int32_t first, std::
   return first;
 }
 
-std::int32_t copies(const Shape& shape, Reach reach) {
+std::int32_t copies(const GridShape& shape, Reach reach) {
   switch (reach) {
     case Reach::copy:
       return shape.tensor * shape.data;
@@ -53,7 +53,7 @@ Job grid(const Job& pipeline, int tensor, int data, std::span<const Reach> reach
     throw InvalidInput(fmt::format("grid: {} × {} copies and a reach for {} of {} groups", tensor, data, reach.size(),
                                    pipeline.groups.size()));
   }
-  const Shape shape{static_cast<std::int32_t>(pipeline.ranks.size()), tensor, data};
+  const GridShape shape{static_cast<std::int32_t>(pipeline.ranks.size()), tensor, data};
   Job job;
   job.programs = pipeline.programs;
   job.receive_window = pipeline.receive_window;

@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/index.h"
 
 namespace millrace::sim {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 bool uses_edge(const Step& step) { return step.kind == StepKind::send || step.kind == StepKind::receive; }
 bool uses_group(const Step& step) {

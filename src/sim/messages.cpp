@@ -3,12 +3,10 @@
 
 #include "sim/engine.h"
 
+#include "base/index.h"
+
 namespace millrace::sim {
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 // Seconds for which a message fills its link, when alone.
 double Engine::flight(std::int32_t e, std::int64_t number) const {

@@ -7,11 +7,11 @@ namespace millrace::sim {
 namespace {
 
 // Edges of a rank come in the order in which they are connected: down to the next stage, then up from it.
-struct Slots {
+struct SampleSlots {
   std::int16_t activation_in = 0, gradient_out = 0, activation_out = 0, gradient_in = 0;
 };
 
-Slots slots(int stage) {
+SampleSlots slots(int stage) {
   const auto next = static_cast<std::int16_t>(stage > 0 ? 2 : 0);
   return {0, 1, next, static_cast<std::int16_t>(next + 1)};
 }
@@ -26,7 +26,7 @@ void pass(std::vector<Step>& steps, double seconds, const SampleSize& size, std:
 
 std::vector<Step> program(int stage, const SampleSize& size) {
   std::vector<Step> steps;
-  const Slots slot = slots(stage);
+  const SampleSlots slot = slots(stage);
   const bool first = stage == 0, last = stage == size.stages - 1;
   const auto forward = [&](int k) {
     if (!first) steps.push_back({.kind = StepKind::receive, .slot = slot.activation_in, .index = k});

@@ -17,7 +17,7 @@ CsvTable parse(std::string_view text) {
   return table;
 }
 
-std::string refusal(std::string_view text) {
+std::string csv_refusal(std::string_view text) {
   try {
     parse(text);
   } catch (const InvalidInput& error) {
@@ -41,10 +41,10 @@ TEST(Csv, CellsWithCommasQuotesAndLineBreaks) {
 }
 
 TEST(Csv, BrokenRowsAreNamedByLine) {
-  EXPECT_THAT(refusal("a,b\n1,2\n3\n"), HasSubstr("t.csv:3:1: found 1 cells, allowed: 2, as in the header"));
-  EXPECT_THAT(refusal("a,b\n1,\"2\n"), HasSubstr("t.csv:2:3: a quoted cell does not end"));
-  EXPECT_THAT(refusal("a\n\"1\"2\n"), HasSubstr("t.csv:2:4: found '2' after a quoted cell"));
-  EXPECT_THAT(refusal(""), HasSubstr("t.csv: holds nothing"));
+  EXPECT_THAT(csv_refusal("a,b\n1,2\n3\n"), HasSubstr("t.csv:3:1: found 1 cells, allowed: 2, as in the header"));
+  EXPECT_THAT(csv_refusal("a,b\n1,\"2\n"), HasSubstr("t.csv:2:3: a quoted cell does not end"));
+  EXPECT_THAT(csv_refusal("a\n\"1\"2\n"), HasSubstr("t.csv:2:4: found '2' after a quoted cell"));
+  EXPECT_THAT(csv_refusal(""), HasSubstr("t.csv: holds nothing"));
 }
 
 TEST(Csv, AFileThatIsNotThereIsRefused) {

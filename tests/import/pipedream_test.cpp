@@ -12,12 +12,12 @@ namespace {
 
 using testing::ElementsAre;
 
-Graph sample() { return read_pipedream(samples::profile().text, samples::profile().file); }
+Graph profiled_sample() { return read_pipedream(samples::profile().text, samples::profile().file); }
 
 const LayerProfile& profile_of(const Graph& graph) { return std::get<LayerProfile>(graph.carried()->extra); }
 
 TEST(PipeDream, LayersComeInTopologicalOrder) {
-  const Graph graph = sample();
+  const Graph graph = profiled_sample();
   ASSERT_EQ(graph.size(), 3);
   EXPECT_EQ(graph.op(0).name, "node1");
   EXPECT_EQ(graph.op(1).name, "node2");
@@ -27,7 +27,7 @@ TEST(PipeDream, LayersComeInTopologicalOrder) {
 }
 
 TEST(PipeDream, FiguresAreTheFilesToTheDigit) {
-  const Graph graph = sample();
+  const Graph graph = profiled_sample();
   const OpFigures lstm{.forward_s = 3.190 / 1000,
                        .backward_input_s = 5.348 / 1000 / 2,
                        .backward_weight_s = 5.348 / 1000 / 2,
@@ -42,7 +42,7 @@ TEST(PipeDream, FiguresAreTheFilesToTheDigit) {
 
 TEST(PipeDream, TheProfiledBatchIsGivenOrNamedOrOne) {
   const std::string& text = samples::profile().text;
-  EXPECT_EQ(profile_of(sample()).profile_batch, 16);
+  EXPECT_EQ(profile_of(profiled_sample()).profile_batch, 16);
   EXPECT_EQ(profile_of(read_pipedream(text, "dir-pbs-3/graph.txt")).profile_batch, 1);
   EXPECT_EQ(profile_of(read_pipedream(text, "x-pbs-64-simplified.txt")).profile_batch, 64);
   EXPECT_EQ(profile_of(read_pipedream(text, "x-pbs-64.txt", 5)).profile_batch, 5);
@@ -72,7 +72,7 @@ TEST(PipeDream, JoinsDoNotMultiplyPaths) {
 TEST(PipeDream, SplitProfilesAndForeignLineEndsAreRead) {
   std::string text = samples::profile().text;
   text = samples::with(text, "parameter_size=364.000\n", "parameter_size=364.000 -- stage_id=2\r\n\r\n");
-  EXPECT_EQ(read_pipedream(text, samples::profile().file).digest(), sample().digest());
+  EXPECT_EQ(read_pipedream(text, samples::profile().file).digest(), profiled_sample().digest());
 }
 
 }  // namespace

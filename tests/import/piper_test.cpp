@@ -11,14 +11,14 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-Graph sample() { return read_piper(samples::piper().text, samples::piper().file); }
+Graph piper_sample() { return read_piper(samples::piper().text, samples::piper().file); }
 
 const TensorParallelModel& model_of(const Graph& graph) {
   return std::get<TensorParallelModel>(graph.carried()->extra);
 }
 
 TEST(Piper, NodesComeInTopologicalOrderWithDifferentNames) {
-  const Graph graph = sample();
+  const Graph graph = piper_sample();
   ASSERT_EQ(graph.size(), 3);
   EXPECT_EQ(graph.op(0).name, "layer.7");
   EXPECT_EQ(graph.op(1).name, "layer.8");
@@ -27,7 +27,7 @@ TEST(Piper, NodesComeInTopologicalOrderWithDifferentNames) {
 }
 
 TEST(Piper, TheMachineIsCarried) {
-  const TensorParallelModel model = model_of(sample());
+  const TensorParallelModel model = model_of(piper_sample());
   EXPECT_EQ(model.devices, 4);
   EXPECT_EQ(model.memory_bytes, 8000);
   EXPECT_EQ(model.bytes_per_second, 25.5);
@@ -37,7 +37,7 @@ TEST(Piper, TheMachineIsCarried) {
 }
 
 TEST(Piper, DegreesAscendAndKeepTheirVariants) {
-  const TensorParallelModel model = model_of(sample());
+  const TensorParallelModel model = model_of(piper_sample());
   ASSERT_EQ(model.ops[0].size(), 2U);
   EXPECT_EQ(model.ops[0][0].degree, 1);
   EXPECT_EQ(model.ops[0][1].degree, 2);
@@ -58,7 +58,7 @@ TEST(Piper, DegreesAscendAndKeepTheirVariants) {
 
 // A third forward, two thirds backward; the variant "vanilla", wherever it stands.
 TEST(Piper, FiguresAreOfTheSmallestDegree) {
-  const Graph graph = sample();
+  const Graph graph = piper_sample();
   const OpFigures first{.forward_s = 1,
                         .backward_input_s = 1,
                         .backward_weight_s = 1,

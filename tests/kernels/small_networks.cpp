@@ -11,7 +11,7 @@
 namespace millrace::kernels::testing {
 namespace {
 
-constexpr std::uint64_t kSeed = 11;
+constexpr std::uint64_t kNetworkSeed = 11;
 
 /// A stage that runs, with what it was made from.
 struct Stage {
@@ -26,7 +26,7 @@ using Tensors = std::map<TensorId, std::vector<double>>;
 
 Tensors batch(const Graph& graph, std::int64_t rows) {
   Tensors data;
-  const Random random(kSeed, "batch");
+  const Random random(kNetworkSeed, "batch");
   for (const TensorId input : graph.inputs()) {
     for (std::int64_t i = 0; i < rows * graph.tensor(input).shape.elements_per_sample(); ++i) {
       data[input].push_back(static_cast<float>(random.normal(static_cast<std::uint64_t>(i))));
@@ -75,7 +75,7 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
     stage.graph = make_stage_graph(graph, ops);
     stage.order = stage.graph.parameters;
     stage.parameters = std::make_unique<StageParameters>(stage.graph, stage.order, precision);
-    stage.parameters->initialize(kSeed);
+    stage.parameters->initialize(kNetworkSeed);
     for (const TensorId tensor : stage.order) {
       if (graph.tensor(tensor).name != shifted) continue;
       static_cast<double*>(stage.parameters->value(tensor))[shifted_element] += shift;

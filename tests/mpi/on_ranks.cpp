@@ -38,6 +38,13 @@ RunSettings twelve_iterations() {
   return settings;
 }
 
+RunSettings in_double() {
+  RunSettings settings = twelve_iterations();
+  settings.train.kernels = "reference";
+  settings.train.precision = kernels::Precision::fp64;
+  return settings;
+}
+
 void expect_equal(const TrainingRun& a, const TrainingRun& b, double limit) {
   if (world_rank() != 0) return;
   EXPECT_LT(row_difference(a, b), limit);

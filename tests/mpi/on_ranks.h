@@ -14,6 +14,8 @@ TrainingRun on_one_rank(const Graph& graph, const dataset::Source& source, const
 
 /// 12 iterations of sgd.
 RunSettings twelve_iterations();
+/// The same with the reference kernels in double precision.
+RunSettings in_double();
 
 /// On rank 0: loss and gradient norm of every step and the parameters at the end, within `limit`.
 void expect_equal(const TrainingRun& a, const TrainingRun& b, double limit = 1e-5);

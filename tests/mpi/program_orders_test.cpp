@@ -11,13 +11,6 @@
 namespace millrace::testing {
 namespace {
 
-RunSettings in_double() {
-  RunSettings settings = twelve_iterations();
-  settings.train.kernels = "reference";
-  settings.train.precision = kernels::Precision::fp64;
-  return settings;
-}
-
 bool is_receive(InstructionKind kind) {
   return kind == InstructionKind::receive_activation || kind == InstructionKind::receive_gradient;
 }

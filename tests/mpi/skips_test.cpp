@@ -27,13 +27,6 @@ Graph skip_network() {
   return builder.build();
 }
 
-RunSettings in_double() {
-  RunSettings settings = twelve_iterations();
-  settings.train.kernels = "reference";
-  settings.train.precision = kernels::Precision::fp64;
-  return settings;
-}
-
 TEST(Skips, EveryReaderReturnsItsPartOfTheGradient) {
   const Graph graph = skip_network();
   ASSERT_EQ(graph.size(), 10);

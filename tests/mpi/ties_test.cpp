@@ -46,10 +46,8 @@ Plan cut_after(const Graph& graph, const std::vector<int>& layers) {
   return plan;
 }
 
-RunSettings in_double() {
-  RunSettings settings = twelve_iterations();
-  settings.train.kernels = "reference";
-  settings.train.precision = kernels::Precision::fp64;
+RunSettings in_double_with_momentum() {
+  RunSettings settings = in_double();
   settings.train.optimizer.momentum = 0.9;
   return settings;
 }
@@ -59,23 +57,23 @@ TEST(Ties, UsersInOneStageAndInThreeStagesGiveOneGradient) {
   const Graph graph = tied_network("abaabab");
   ASSERT_EQ(graph.parameters().size(), 2U + 7U + 2U);
   const SmallSource source(graph, 90, 10);
-  const TrainingRun one = on_one_rank(graph, source, in_double());
-  expect_equal(on_ranks(2, graph, cut_after(graph, {3, 4}), source, in_double()), one, 1e-11);
-  expect_equal(on_ranks(3, graph, cut_after(graph, {4, 2, 1}), source, in_double()), one, 1e-11);
-  expect_equal(on_ranks(3, graph, cut_after(graph, {3, 1, 3}), source, in_double()), one, 1e-11);
+  const TrainingRun one = on_one_rank(graph, source, in_double_with_momentum());
+  expect_equal(on_ranks(2, graph, cut_after(graph, {3, 4}), source, in_double_with_momentum()), one, 1e-11);
+  expect_equal(on_ranks(3, graph, cut_after(graph, {4, 2, 1}), source, in_double_with_momentum()), one, 1e-11);
+  expect_equal(on_ranks(3, graph, cut_after(graph, {3, 1, 3}), source, in_double_with_momentum()), one, 1e-11);
 }
 
 TEST(Ties, ReplicasAndPipelinesOwnTheirCopies) {
   const Graph graph = tied_network("abba");
   const SmallSource source(graph, 90, 10);
-  const TrainingRun one = on_one_rank(graph, source, in_double());
-  expect_equal(on_ranks(6, graph, make_plan(graph, {2, 3, 2, "gpipe"}), source, in_double()), one, 1e-11);
+  const TrainingRun one = on_one_rank(graph, source, in_double_with_momentum());
+  expect_equal(on_ranks(6, graph, make_plan(graph, {2, 3, 2, "gpipe"}), source, in_double_with_momentum()), one, 1e-11);
   Plan plan = cut_after(graph, {2, 2});
   plan.pipelines[0].stages[0].devices = {0, 1};
   plan.pipelines[0].stages[0].shares = {0.5, 0.5};
   plan.pipelines[0].stages[1].devices = {2, 3, 4};
   plan.pipelines[0].stages[1].shares = {0.5, 0.3, 0.2};
-  expect_equal(on_ranks(5, graph, plan, source, in_double()), one, 1e-11);
+  expect_equal(on_ranks(5, graph, plan, source, in_double_with_momentum()), one, 1e-11);
 }
 
 TEST(Ties, UntiedGptHasOneParameterMoreAndTrainsAlikeEverywhere) {

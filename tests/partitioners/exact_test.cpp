@@ -25,7 +25,7 @@ using testing_support::dag;
 using testing_support::dag_count;
 using testing_support::TinyCase;
 
-plan::PlanSet run(const plan::Problem& problem, std::int64_t max_ideals = 1000) {
+plan::PlanSet run_exact(const plan::Problem& problem, std::int64_t max_ideals = 1000) {
   config::Values options = config::defaults(exact_options());
   options.set("max_ideals", max_ideals);
   plan::ClosedFormEvaluator evaluate(problem);
@@ -49,7 +49,7 @@ void expect_equals_all(TinyCase& c, const std::string& what) {
   const BestOfAll all = testing_support::try_all(c.problem);
   for (const auto objective : {plan::Objective::throughput, plan::Objective::bottleneck}) {
     c.problem.objective = objective;
-    const plan::PlanSet plans = run(c.problem);
+    const plan::PlanSet plans = run_exact(c.problem);
     ASSERT_EQ(plans.feasible(), all.any) << what;
     if (!all.any) {
       EXPECT_FALSE(plans.refusals().empty()) << what;
@@ -116,7 +116,7 @@ TEST(Exact, RefusalsNameTheirReason) {
   const auto refusal = [&](const std::function<void(plan::Problem&)>& change) {
     plan::Problem problem = c.problem;
     change(problem);
-    const plan::PlanSet plans = run(problem);
+    const plan::PlanSet plans = run_exact(problem);
     return plans.feasible() || plans.refusals().empty() ? std::string() : plans.refusals()[0].detail;
   };
   EXPECT_EQ(refusal([](plan::Problem&) {}), "");
@@ -135,7 +135,7 @@ TEST(Exact, TheCertificateSaysWhatIsProven) {
     testing_support::CostCase c(dag(5, 300, 1), {.speeds = speeds}, 6, 2);
     c.problem.pipelines = 1;
     c.problem.recompute = recompute;
-    return run(c.problem).best(c.problem.objective).report;
+    return run_exact(c.problem).best(c.problem.objective).report;
   };
   const auto equal = report({1, 1, 1}, plan::Recompute::none);
   EXPECT_EQ(equal.bound_source, "exact optimum");
@@ -211,7 +211,7 @@ TEST(Exact, OfTiedWeightsTheBoundHoldsWhetherTheyAreCutOrNot) {
     TinyCase c(tied_chain(tied, 5), TinyCase::machine(std::move(devices), 3 - links, number / 4 % 2 == 0), 61, number);
     const BestOfAll all = testing_support::try_all(c.problem);
     if (!all.any) continue;
-    const plan::Candidate best = run(c.problem).best(c.problem.objective);
+    const plan::Candidate best = run_exact(c.problem).best(c.problem.objective);
     ASSERT_TRUE(best.report.feasible);
     EXPECT_LE(*best.report.bound, all.iteration_s * (1 + 1e-9)) << number;
     EXPECT_GE(best.report.iteration_time_s, all.iteration_s * (1 - 1e-9)) << number;
@@ -232,8 +232,8 @@ TEST(Exact, OfTiedWeightsTheBoundHoldsWhetherTheyAreCutOrNot) {
 TEST(Exact, ARefusalSaysHowManyIdealsAreTooMany) {
   TinyCase c(dag(5, 0, 1), 1, 1);  // 32 ideals
   c.problem.stages.reset();
-  EXPECT_TRUE(run(c.problem, 32).refusals().empty());
-  const plan::PlanSet plans = run(c.problem, 31);
+  EXPECT_TRUE(run_exact(c.problem, 32).refusals().empty());
+  const plan::PlanSet plans = run_exact(c.problem, 31);
   EXPECT_TRUE(plans.candidates().empty());
   ASSERT_FALSE(plans.refusals().empty());
   EXPECT_EQ(plans.refusals()[0].reason, plan::Refusal::too_large);

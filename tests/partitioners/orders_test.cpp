@@ -15,7 +15,7 @@ using testing_support::branches;
 using testing_support::chain;
 using testing_support::ladder;
 
-std::vector<std::string> names(const Graph& graph, const Order& order) {
+std::vector<std::string> ordered_names(const Graph& graph, const Order& order) {
   std::vector<std::string> result;
   for (const OpId op : order) result.push_back(graph.op(op).name);
   return result;
@@ -40,7 +40,7 @@ TEST(TopologicalOrder, RespectsEveryEdge) {
 
 TEST(TopologicalOrder, DepthFirstKeepsBranchesTogether) {
   const Graph graph = branches();
-  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::depth_first)),
+  EXPECT_THAT(ordered_names(graph, topological_order(graph, TieBreak::depth_first)),
               ElementsAre("n0", "a0", "a1", "b0", "b1", "join"));
 }
 
@@ -52,9 +52,9 @@ TEST(TopologicalOrder, LongestPathTakesTheLongBranchFirst) {
   l = builder.add({.name = "long1", .kind = "relu", .inputs = {l}});
   builder.add({.name = "join", .kind = "add", .inputs = {s, l}});
   const Graph graph = builder.build();
-  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::longest_path)),
+  EXPECT_THAT(ordered_names(graph, topological_order(graph, TieBreak::longest_path)),
               ElementsAre("long0", "short", "long1", "join"));
-  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::depth_first)),
+  EXPECT_THAT(ordered_names(graph, topological_order(graph, TieBreak::depth_first)),
               ElementsAre("short", "long0", "long1", "join"));
 }
 
@@ -71,7 +71,7 @@ TEST(TopologicalOrder, FewestLiveBytesFreesALargeTensorFirst) {
   builder.add({.name = "join", .kind = "add", .inputs = {more, narrow}});
   const Graph graph = builder.build();
   // wide frees its input of 9 and adds 9; narrow then frees 9 and adds 3: it comes as soon as it can.
-  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::fewest_live_bytes)),
+  EXPECT_THAT(ordered_names(graph, topological_order(graph, TieBreak::fewest_live_bytes)),
               ElementsAre("keep", "wide", "narrow", "more", "join"));
 }
 
@@ -82,7 +82,8 @@ TEST(TopologicalOrder, LastBranchFirstTakesBranchesTheOtherWay) {
   const TensorId b = builder.add_cost("b", {in}, {.forward_s = 1, .output_bytes = 1});
   builder.add_cost("add", {a, b}, {.forward_s = 1, .output_bytes = 1});
   const Graph graph = builder.build();
-  EXPECT_THAT(names(graph, topological_order(graph, TieBreak::last_branch_first)), ElementsAre("in", "b", "a", "add"));
+  EXPECT_THAT(ordered_names(graph, topological_order(graph, TieBreak::last_branch_first)),
+              ElementsAre("in", "b", "a", "add"));
 }
 
 TEST(TopologicalOrder, ChainsHaveOneOrder) { EXPECT_EQ(topological_orders(chain(20)).size(), 1U); }

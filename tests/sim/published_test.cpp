@@ -13,11 +13,11 @@ namespace millrace::sim {
 namespace {
 
 using test::PublishedRow;
-using Options = std::map<std::string, std::string>;
+using NamedOptions = std::map<std::string, std::string>;
 
 // One linear a stage, one row a micro-batch. `limit` in micro-batches on each device; 0: none.
 Simulation run(const PublishedRow& row, const std::string& schedule, int chunks = 1, int limit = 0,
-               const Options& options = {}) {
+               const NamedOptions& options = {}) {
   const int stages = row.p * chunks;
   const Graph graph = test::chain(stages - 1);
   Plan plan = test::make_plan(
@@ -78,7 +78,7 @@ TEST(Published, H2IsHitAsSpan) {
 TEST(Published, GreedyIsNotWorseAtTheSameMemory) {
   for (const PublishedRow& row : test::published_rows()) {
     // Only the first row needs moves beyond the rules.
-    const Options moves{{"moves", row.m == 24 ? "40000" : "0"}};
+    const NamedOptions moves{{"moves", row.m == 24 ? "40000" : "0"}};
     EXPECT_LE(longest_span(run(row, "zb-greedy", 1, row.p, {{"moves", "0"}})), static_cast<double>(row.zb1p))
         << words(row);
     const double twice = longest_span(run(row, "zb-greedy", 1, 2 * row.p, moves));

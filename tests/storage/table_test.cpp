@@ -21,15 +21,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-const std::vector<Column> kColumns{{"iteration", ColumnType::int64, "1", "counts from 1"},
-                                   {"loss", ColumnType::float64, "1", "mean loss"},
-                                   {"bytes", ColumnType::uint64, "bytes", "sent"},
-                                   {"skipped", ColumnType::uint8, "1", "update left out"},
-                                   {"host", ColumnType::text, "1", "where", 4}};
+const std::vector<Column> kTableColumns{{"iteration", ColumnType::int64, "1", "counts from 1"},
+                                        {"loss", ColumnType::float64, "1", "mean loss"},
+                                        {"bytes", ColumnType::uint64, "bytes", "sent"},
+                                        {"skipped", ColumnType::uint8, "1", "update left out"},
+                                        {"host", ColumnType::text, "1", "where", 4}};
 
 File make_file(const FileLock& lock, std::uint64_t capacity) {
   return make_published(lock, Existing::refuse,
-                        [&](File& file) { file.make_table("iterations", kColumns, capacity, "one row a step"); });
+                        [&](File& file) { file.make_table("iterations", kTableColumns, capacity, "one row a step"); });
 }
 
 TEST(Table, RowsComeBackByColumn) {

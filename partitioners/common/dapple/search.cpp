@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/limits.h"
 #include "partitioners/common/dapple/labels.h"
 #include "partitioners/common/pipedream/item_orders.h"
 #include "partitioners/common/pipedream/layer_network.h"
@@ -16,14 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostPrefixes = 1200;
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kMostOnOrder = 200;
 
-class Search {
+class DappleSearch {
  public:
-  Search(const plan::Problem& problem, Clock::time_point deadline)
+  DappleSearch(const plan::Problem& problem, Clock::time_point deadline)
       : problem_(problem),
         deadline_(deadline),
         layers_(plan::layer_figures(problem)),
@@ -133,7 +133,7 @@ class Search {
 }  // namespace
 
 DapplePlan dapple_search(const plan::Problem& problem, Clock::time_point deadline) {
-  return Search(problem, deadline).run();
+  return DappleSearch(problem, deadline).run();
 }
 
 }  // namespace millrace::partitioners

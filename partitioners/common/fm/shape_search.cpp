@@ -22,9 +22,10 @@ Clock::duration duration(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-class Search {
+class ShapeSearch {
  public:
-  Search(const plan::Problem& problem, const SearchSettings& settings, plan::Evaluator& evaluate, const Divide& divide)
+  ShapeSearch(const plan::Problem& problem, const SearchSettings& settings, plan::Evaluator& evaluate,
+              const Divide& divide)
       : problem_(problem),
         settings_(settings),
         evaluate_(evaluate),
@@ -149,7 +150,8 @@ Division improved(const Task& task, const StageOf& stage_of, const Effort& effor
 plan::PlanSet search_shapes(const plan::Problem& problem, const SearchSettings& settings, plan::Evaluator& evaluate,
                             const Divide& divide) {
   if (auto refused = refused_if_published(problem)) return std::move(*refused);
-  return with_first_plan(problem, evaluate, settings.partitioner, Search(problem, settings, evaluate, divide).run());
+  return with_first_plan(problem, evaluate, settings.partitioner,
+                         ShapeSearch(problem, settings, evaluate, divide).run());
 }
 
 bool any_of_ranks(plan::Exchange* exchange, bool mine) {

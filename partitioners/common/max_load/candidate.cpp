@@ -7,14 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "plan/bounds.h"
 
 namespace millrace::partitioners::max_load {
-namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<DeviceStage> on_devices(const Model& model, const Parts& parts) {
   std::vector<std::size_t> next(model.kinds.size(), 0);
@@ -65,7 +62,7 @@ bool allowed_shape(const plan::Problem& problem, plan::PlanSet& plans) {
 
 void refuse_all(const Model& model, bool late, plan::PlanSet& plans) {
   const bool cores = std::any_of(model.kinds.begin(), model.kinds.end(), [](const DeviceKind& k) { return k.cpu; });
-  const auto for_cores = std::count(model.accelerator_s.begin(), model.accelerator_s.end(), kInfinite);
+  const auto for_cores = std::count(model.accelerator_s.begin(), model.accelerator_s.end(), kNever);
   if (for_cores > 0 && !cores) {
     plans.refuse(1, 0, plan::Refusal::not_offered,
                  fmt::format("{} operators need a CPU core, and the machine has none", for_cores));
@@ -76,7 +73,7 @@ void refuse_all(const Model& model, bool late, plan::PlanSet& plans) {
 
 Model without_limits(const Model& model) {
   Model free = model;
-  for (DeviceKind& kind : free.kinds) kind.memory = kInfinite;
+  for (DeviceKind& kind : free.kinds) kind.memory = kNever;
   return free;
 }
 

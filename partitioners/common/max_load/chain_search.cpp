@@ -6,12 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/limits.h"
+
 namespace millrace::partitioners::max_load {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-12;           // of sums that are taken apart again
-constexpr std::uint64_t kStepsPerLook = 512;  // at the clock
+constexpr double kSumRounding = 1e-12;         // of sums that are taken apart again
+constexpr std::uint64_t kStatesPerLook = 512;  // at the clock
 
 }  // namespace
 
@@ -65,7 +66,7 @@ void ChainSearch::prepare() {
   for (Item item = 0; item < model_.size(); ++item) {
     any_core_takes_[item] = cores && model_.cpu_s[item] == 0;
     all_.bytes += model_.bytes[item];
-    if (model_.accelerator_s[item] == kInfinite) {
+    if (model_.accelerator_s[item] == kNever) {
       all_.core_s += model_.cpu_s[item];
     } else if (!any_core_takes_[item]) {
       all_.accelerator_s += model_.accelerator_s[item];
@@ -76,7 +77,7 @@ void ChainSearch::prepare() {
   for (const Transfer& transfer : model_.transfers) capacity_ += transfer.seconds;
   for (Item item = 0; item < model_.size(); ++item) {
     capacity_ += model_.cpu_s[item];
-    if (model_.accelerator_s[item] < kInfinite) capacity_ += model_.accelerator_s[item];
+    if (model_.accelerator_s[item] < kNever) capacity_ += model_.accelerator_s[item];
   }
   capacity_ = std::min(capacity_, threshold_);
   earlier_.assign(model_.size(), false);
@@ -85,7 +86,7 @@ void ChainSearch::prepare() {
 
 void ChainSearch::take(Left& left, Item item) const {
   left.bytes -= model_.bytes[item];
-  if (model_.accelerator_s[item] == kInfinite) {
+  if (model_.accelerator_s[item] == kNever) {
     left.core_s -= model_.cpu_s[item];
   } else if (!any_core_takes_[item]) {
     left.accelerator_s -= model_.accelerator_s[item];
@@ -106,23 +107,23 @@ double ChainSearch::accelerator_capacity(const Left& left, const Free& free) con
 
 bool ChainSearch::can_finish(const Left& left, std::uint32_t used) const {
   const Free& free = free_[used];
-  return left.core_s <= free.cores * capacity_ + kRounding * all_.core_s &&
-         left.bytes <= free.memory + kRounding * all_.bytes &&
-         left.accelerator_s <= accelerator_capacity(left, free) + kRounding * all_.accelerator_s;
+  return left.core_s <= free.cores * capacity_ + kSumRounding * all_.core_s &&
+         left.bytes <= free.memory + kSumRounding * all_.bytes &&
+         left.accelerator_s <= accelerator_capacity(left, free) + kSumRounding * all_.accelerator_s;
 }
 
 double ChainSearch::least_compute(const Left& left, std::size_t kind, const std::vector<std::uint32_t>& states) const {
   if (model_.kinds[kind].cpu) return 0;
-  double least = kInfinite;
+  double least = kNever;
   for (const std::uint32_t s : states) {
     const Free& free = free_[states_[s].used + stride_[kind]];
     least = std::min(least, left.accelerator_s - accelerator_capacity(left, free));
   }
-  return least - kRounding * all_.accelerator_s;
+  return least - kSumRounding * all_.accelerator_s;
 }
 
 bool ChainSearch::stopped() {
-  if (stopped_ || ++steps_ % kStepsPerLook != 0) return stopped_;
+  if (stopped_ || ++steps_ % kStatesPerLook != 0) return stopped_;
   const std::size_t bytes = ideals_.bytes() + states_.capacity() * sizeof(State);
   stopped_ = bytes > limits_.bytes || steps_ > limits_.steps || std::chrono::steady_clock::now() > limits_.deadline;
   return stopped_;

@@ -5,12 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include "base/limits.h"
 #include "partitioners/common/max_load/max_flow.h"
 
 namespace millrace::partitioners::max_load {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostEdges = 20'000'000;  // looked at, if each cut looked at every edge once
 
 // Items at 0 … n−1, the sink, then two vertices for each transfer: an item on the source's side pays its compute to the
@@ -23,11 +23,11 @@ FlowNetwork network(const Model& model) {
     const Transfer& transfer = model.transfers[t];
     const std::size_t in = n + 1 + 2 * t, out = in + 1;
     network.add_edge(in, out, transfer.seconds);
-    network.add_edge(transfer.from, in, kInfinite);
-    network.add_edge(out, transfer.from, kInfinite);
+    network.add_edge(transfer.from, in, kNever);
+    network.add_edge(out, transfer.from, kNever);
     for (const Item reader : transfer.to) {
-      network.add_edge(reader, in, kInfinite);
-      network.add_edge(out, reader, kInfinite);
+      network.add_edge(reader, in, kNever);
+      network.add_edge(out, reader, kNever);
     }
   }
   return network;
@@ -37,7 +37,7 @@ FlowNetwork network(const Model& model) {
 std::vector<double> loads_alone(const Model& model) {
   bool accelerators = false, cores = false;
   for (const DeviceKind& kind : model.kinds) (kind.cpu ? cores : accelerators) = true;
-  std::vector<double> alone(model.size(), kInfinite);
+  std::vector<double> alone(model.size(), kNever);
   for (Item item = 0; item < model.size(); ++item) {
     double transfers = 0;
     for (const std::size_t t : model.touching[item]) transfers += model.transfers[t].seconds;
@@ -63,7 +63,7 @@ double item_bound(const Model& model, double enough, std::chrono::steady_clock::
   double bound = 0;
   for (const Item item : items) {
     if (alone[item] <= bound || bound >= enough || std::chrono::steady_clock::now() > deadline) break;
-    double least = accelerators ? flow.max_flow(item, model.size(), enough) : kInfinite;
+    double least = accelerators ? flow.max_flow(item, model.size(), enough) : kNever;
     if (cores) least = std::min(least, model.cpu_s[item]);
     bound = std::max(bound, least);
   }

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "partitioners/common/max_load/growing_stage.h"
 
 namespace millrace::partitioners::max_load {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostStates = 3'000'000;  // of the table: 48 MB
 constexpr std::size_t kMostAdds = 2'000'000;    // of items to growing stages, if these were of equal length
 
@@ -38,13 +38,13 @@ std::vector<std::size_t> places(const Model& model, std::span<const Item> order,
     change[last + 1] -= transfer.seconds;
   }
   at.push_back(0);
-  double crossing = 0, least = kInfinite;
+  double crossing = 0, least = kNever;
   std::size_t best = 0, stretch = 0;
   for (std::size_t i = 1; i < n; ++i) {
     crossing += change[i];
     if (i * most / n != stretch) {
       if (best > 0) at.push_back(best);
-      least = kInfinite;
+      least = kNever;
       stretch = i * most / n;
     }
     if (crossing < least) {
@@ -68,7 +68,7 @@ class Table {
     }
     const std::size_t quick = kMostAdds * static_cast<std::size_t>(model.devices()) / order.size();
     places_ = places(model, order, std::clamp<std::size_t>(std::min(quick, kMostStates / codes_), 2, most_places));
-    load_.assign(places_.size() * codes_, kInfinite);
+    load_.assign(places_.size() * codes_, kNever);
     from_.resize(load_.size());
     load_[0] = 0;
     for (const Item item : order) {
@@ -160,7 +160,7 @@ class Table {
     const std::size_t last = (places_.size() - 1) * codes_;
     const auto best = std::min_element(load_.begin() + static_cast<std::ptrdiff_t>(last), load_.end());
     Parts parts;
-    if (*best == kInfinite) return parts;
+    if (*best == kNever) return parts;
     std::size_t at = static_cast<std::size_t>(best - load_.begin());
     while (at != 0) {
       const From from = from_[at];

@@ -8,7 +8,7 @@ namespace millrace::partitioners::max_load {
 namespace {
 
 constexpr std::size_t kFar = std::numeric_limits<std::size_t>::max();
-constexpr double kRounding = 1e-13;  // of what was sent: less than that left is none
+constexpr double kFlowRounding = 1e-13;  // of what was sent: less than that left is none
 
 }  // namespace
 
@@ -61,7 +61,7 @@ double FlowNetwork::push(std::size_t source, std::size_t sink) {
   for (const std::size_t e : path) {
     Edge& edge = edges_[e];
     edge.left -= room;
-    if (edge.left <= kRounding * room) edge.left = 0;
+    if (edge.left <= kFlowRounding * room) edge.left = 0;
     edges_[e ^ 1].left += room;
   }
   return room;

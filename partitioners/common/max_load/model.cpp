@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/limits.h"
 #include "plan/published/max_load.h"
 
 namespace millrace::partitioners::max_load {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 void add_order(const Graph& graph, Model& model) {
   model.before.resize(static_cast<std::size_t>(graph.size()));
@@ -53,7 +52,7 @@ Model make_model(const plan::Problem& problem) {
   Model model;
   for (std::size_t op = 0; op < file.ops.size(); ++op) {
     const SplitModel::Op& figures = file.ops[op];
-    model.accelerator_s.push_back(figures.on_accelerator ? figures.accelerator_s : kInfinite);
+    model.accelerator_s.push_back(figures.on_accelerator ? figures.accelerator_s : kNever);
     model.cpu_s.push_back(figures.cpu_s);
     model.bytes.push_back(figures.bytes);
     model.members.push_back({static_cast<OpId>(op)});
@@ -87,7 +86,7 @@ double part_load(const Model& model, const Part& part) {
     bytes += model.bytes[item];
     inside[item] = true;
   }
-  if (bytes > kind.memory) return kInfinite;
+  if (bytes > kind.memory) return kNever;
   if (kind.cpu) return seconds;
   std::vector<std::size_t> touched;
   for (const Item item : part.items) {

@@ -15,7 +15,7 @@
 namespace millrace::partitioners::max_load {
 namespace {
 
-constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
 std::vector<Item> items_of(const Order& order) {
   std::vector<Item> items;
@@ -150,7 +150,7 @@ LinearBest best_of_orders(const Model& model, const std::vector<NamedOrder>& ord
   // A first answer whatever the deadline; what is not below it need not be looked at.
   for (const NamedOrder& order : orders) {
     if (!best.chain.empty()) break;
-    take(order, best_cut(model, order.order, best.load, kNever, kQuickPlaces));
+    take(order, best_cut(model, order.order, best.load, kNoDeadline, kQuickPlaces));
   }
   for (const NamedOrder& order : orders) {
     best.late = std::chrono::steady_clock::now() > deadline;

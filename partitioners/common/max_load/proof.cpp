@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/limits.h"
 #include "partitioners/common/max_load/chain_search.h"
 #include "partitioners/common/max_load/reduce.h"
 
@@ -12,7 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kSame = 1e-10;   // relative: loads that differ less are one, sums being rounded
 constexpr double kNarrow = 1e-3;  // relative distance of bound and load below which smaller loads are not worth a try
 
@@ -21,7 +21,7 @@ class Prover {
   Prover(const Model& model, const Parts& known, double bound, const Effort& effort)
       : model_(model), deadline_(effort.deadline), steps_(effort.steps) {
     proof_.chain = known;
-    proof_.load = known.empty() ? kInfinite : max_load(model, known);
+    proof_.load = known.empty() ? kNever : max_load(model, known);
     proof_.bound = bound;
   }
 
@@ -48,16 +48,16 @@ class Prover {
   // Whether it is known in the end that there is nothing better.
   bool ask_for_better(Clock::time_point until) {
     while (!proof_.complete()) {
-      const Verdict verdict = ask(proof_.load == kInfinite ? kInfinite : proof_.load * (1 - kSame), until);
+      const Verdict verdict = ask(proof_.load == kNever ? kNever : proof_.load * (1 - kSame), until);
       if (verdict == Verdict::stopped) return false;
       if (verdict == Verdict::none) proof_.bound = proof_.load;
-      if (proof_.load == kInfinite) return true;  // nothing fits
+      if (proof_.load == kNever) return true;  // nothing fits
     }
     return true;
   }
 
   void smaller_loads(Clock::time_point until) {
-    if (proof_.load == kInfinite) return;
+    if (proof_.load == kNever) return;
     double high = proof_.load;
     while (Clock::now() < until && high > proof_.bound * (1 + kNarrow)) {
       const double middle = (high + proof_.bound) / 2;

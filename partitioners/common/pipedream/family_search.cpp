@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace millrace::partitioners {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr double kNever = LevelTable::kNever;
 
 std::vector<PlacedStep> placed(const std::vector<LevelStep>& steps, int first_node, int nodes) {
   std::vector<PlacedStep> all;

@@ -7,6 +7,8 @@
 
 #include "partitioners/common/pipedream/level_table.h"
 
+#include "base/limits.h"
+
 namespace millrace::partitioners {
 
 /// A stage on the same `step.machines` devices of some nodes, from `first_device` of each on.
@@ -19,7 +21,7 @@ struct PlacedStep {
 
 struct FamilyCut {
   std::vector<PlacedStep> steps{};  ///< first to last; a parked stage has from = to
-  double value = LevelTable::kNever;
+  double value = kNever;
 };
 
 class FamilySearch {

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.h"
 #include "partitioners/common/pipedream/merging.h"
 
 namespace millrace::partitioners {
 namespace {
 
 constexpr int kNone = -1;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 void sort_once(std::vector<int>& list) {
   std::sort(list.begin(), list.end());

@@ -10,7 +10,7 @@
 namespace millrace::partitioners {
 namespace {
 
-constexpr double kRounding = 1e-9;  // machines counted by a division: never one too few
+constexpr double kMachineRounding = 1e-9;  // machines counted by a division: never one too few
 
 }  // namespace
 
@@ -29,7 +29,7 @@ LevelTable::Window LevelTable::window(std::size_t prefix, double limit, double p
   const int machines = question_.level.machines;
   const auto least_for = [&](double work) {
     const double least = work * per_machine / limit;
-    return std::isfinite(least) ? static_cast<int>(std::min(std::ceil(least - kRounding), machines + 1.0)) : 0;
+    return std::isfinite(least) ? static_cast<int>(std::min(std::ceil(least - kMachineRounding), machines + 1.0)) : 0;
   };
   const double done = seconds[prefix] - seconds[source_];
   if (prefix + 1 == question_.prefixes->size()) return {machines, machines};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/limits.h"
 #include "partitioners/common/pipedream/layer_network.h"
 #include "plan/published/machine.h"
 
@@ -30,8 +31,6 @@ struct LevelStep {
 /// Values above a given limit are not told apart. Prefixes are extended in ascending order.
 class LevelTable {
  public:
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
-
   /// Pipelines start after prefix `source`; with `idle`, machines may be parked on a first stage without cost.
   LevelTable(const LevelQuestion& question, std::size_t source, bool idle);
 

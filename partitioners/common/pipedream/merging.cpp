@@ -5,12 +5,12 @@
 #include <numeric>
 #include <utility>
 
+#include "base/index.h"
+
 namespace millrace::partitioners {
 namespace {
 
-constexpr int kNone = -1;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+constexpr int kNoGroup = -1;
 
 class Merging {
  public:
@@ -19,7 +19,7 @@ class Merging {
     std::iota(group_.begin(), group_.end(), 0);
     for (std::size_t op = 0; op < group_.size(); ++op) {
       members_[op] = {static_cast<int>(op)};
-      if (layers.is_input[op]) group_[op] = kNone;
+      if (layers.is_input[op]) group_[op] = kNoGroup;
     }
   }
 
@@ -32,7 +32,7 @@ class Merging {
         if (group_[g] != static_cast<int>(g) || !is_free(g)) continue;
         const int target = target_of(g);
         if (target == static_cast<int>(g)) continue;
-        if (target == kNone && merged.idle == kNone)
+        if (target == kNoGroup && merged.idle == kNoGroup)
           merged.idle = *std::min_element(members_[g].begin(), members_[g].end());
         join(g, target);
         changed = true;
@@ -46,7 +46,7 @@ class Merging {
   void join(std::size_t g, int target) {
     for (const int op : members_[g]) {
       group_[at(op)] = target;
-      if (target != kNone) members_[at(target)].push_back(op);
+      if (target != kNoGroup) members_[at(target)].push_back(op);
     }
     link();
   }
@@ -58,7 +58,7 @@ class Merging {
     for (std::size_t op = 0; op < group_.size(); ++op) {
       for (const OpId reader : layers_.readers[op]) {
         const int from = group_[op], to = group_[at(reader)];
-        if (from == kNone || from == to) continue;
+        if (from == kNoGroup || from == to) continue;
         readers_[at(from)].push_back(to);
         producers_[at(to)].push_back(from);
       }
@@ -79,13 +79,13 @@ class Merging {
     });
   }
 
-  // Bytes of the outputs of group `from` that group `to` reads; that any other group reads with kNone.
+  // Bytes of the outputs of group `from` that group `to` reads; that any other group reads with kNoGroup.
   double bytes(int from, int to) const {
     double sum = 0;
     for (const int op : members_[at(from)]) {
       const auto read = [&](OpId reader) {
         const int other = group_[at(reader)];
-        return to == kNone ? other != from : other == to;
+        return to == kNoGroup ? other != from : other == to;
       };
       const std::vector<OpId>& readers = layers_.readers[at(op)];
       if (std::any_of(readers.begin(), readers.end(), read)) sum += layers_.output_bytes[at(op)];
@@ -93,13 +93,13 @@ class Merging {
     return sum;
   }
 
-  // The group that g joins; g itself: none; kNone: g can be anywhere before its readers.
+  // The group that g joins; g itself: none; kNoGroup: g can be anywhere before its readers.
   int target_of(std::size_t g) const {
     const std::vector<int>&producers = producers_[g], &readers = readers_[g];
-    const double sent = bytes(static_cast<int>(g), kNone);
+    const double sent = bytes(static_cast<int>(g), kNoGroup);
     double received = 0;
     for (const int producer : producers) received += bytes(producer, static_cast<int>(g));
-    if (producers.empty() && sent == 0 && !readers.empty()) return kNone;
+    if (producers.empty() && sent == 0 && !readers.empty()) return kNoGroup;
     // Later, into the stage of its only reader: what it sent crossed the border, now what it receives does.
     if (readers.size() == 1 && sent >= received) return readers[0];
     // Earlier, into the stage of its only producer: the other way round.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/limits.h"
 #include "partitioners/common/pipedream/family_search.h"
 #include "partitioners/common/pipedream/item_orders.h"
 #include "plan/published.h"
@@ -13,8 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNever = LevelTable::kNever;
-constexpr std::size_t kFewest = 24;  // prefixes of the search that no deadline stops
+constexpr std::size_t kFewestPrefixes = 24;  // prefixes of the search that no deadline stops
 constexpr std::size_t kMostOnOneLevel = 6000;
 constexpr std::size_t kMostOnTwoLevels = 1200;  // each prefix has a table of its own
 constexpr std::size_t kMostPlain = 2000;        // above it, merging free layers makes the search shorter
@@ -23,9 +23,9 @@ constexpr std::size_t kMostAround = 1000;  // of each cut
 constexpr int kMostRounds = 20;
 constexpr double kGain = 1e-4;  // relative: what another round is worth
 
-class Search {
+class PipeDreamSearch {
  public:
-  Search(const plan::Problem& problem, Clock::time_point deadline)
+  PipeDreamSearch(const plan::Problem& problem, Clock::time_point deadline)
       : problem_(problem),
         deadline_(deadline),
         layers_(plan::layer_figures(problem)),
@@ -38,7 +38,7 @@ class Search {
     best_.bound = plan::bound_pipedream(problem_);
     if (plain_.items.empty()) return std::move(best_);
     const std::vector<std::vector<int>> orders = item_orders(*problem_.graph, plain_);
-    consider(plain_, cheapest_prefixes(plain_, orders[0], kFewest), Clock::time_point::max());
+    consider(plain_, cheapest_prefixes(plain_, orders[0], kFewestPrefixes), Clock::time_point::max());
     consider(plain_, cheapest_prefixes(plain_, orders[0], two_levels() ? 200 : 500), deadline_);
     if (auto all = Prefixes::all(plain_.readers, two_levels() ? kMostOnTwoLevels : kMostPlain, deadline_)) {
       consider(plain_, *all, deadline_);
@@ -124,7 +124,7 @@ class Search {
 }  // namespace
 
 PipedreamPlan pipedream_search(const plan::Problem& problem, Clock::time_point deadline) {
-  return Search(problem, deadline).run();
+  return PipeDreamSearch(problem, deadline).run();
 }
 
 }  // namespace millrace::partitioners

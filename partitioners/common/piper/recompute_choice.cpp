@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/limits.h"
+
 namespace millrace::partitioners {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kMostNodes = 20000;
 
 // Least cost of items whose savings reach a need. Items of equal saving are taken cheapest first, so only their number

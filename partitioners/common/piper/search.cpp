@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/limits.h"
 #include "partitioners/common/piper/recompute_choice.h"
 #include "partitioners/common/piper/stage_costs.h"
 #include "partitioners/common/topological_order.h"
@@ -18,10 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostPrefixes = 1500;
-constexpr std::size_t kFewest = 24;
-constexpr std::size_t kMostOnOrder = 400;
+constexpr std::size_t kMostPrefixesOfPiper = 1500;
+constexpr std::size_t kFewestOfPiper = 24;
+constexpr std::size_t kMostOnOrderOfPiper = 400;
 constexpr double kStep = 1e-12;  // relative: two values nearer than this are one
 constexpr double kMostGrowth = 1e6;
 constexpr double kCoarse = 0.02;  // relative: from here on it is asked whether the best known plan is the best
@@ -204,8 +204,8 @@ Prefixes order_prefixes(const plan::Problem& problem, std::size_t most) {
 }
 
 Prefixes prefixes_of(const plan::Problem& problem, const ItemGraph& readers, Clock::time_point deadline) {
-  if (auto all = Prefixes::all(readers, kMostPrefixes, deadline)) return std::move(*all);
-  return order_prefixes(problem, kMostOnOrder);
+  if (auto all = Prefixes::all(readers, kMostPrefixesOfPiper, deadline)) return std::move(*all);
+  return order_prefixes(problem, kMostOnOrderOfPiper);
 }
 
 double slowest(const std::vector<Tail>& stages) {
@@ -223,7 +223,7 @@ void take(PiperPlan& plan, TailSearch& search, const std::vector<Tail>& stages) 
 // A plan of few places to cut, so that there is one whatever the deadline.
 PiperPlan first_plan(const plan::Problem& problem, const plan::PiperQuestion& question) {
   PiperPlan plan{.stages = {}, .value = kNever, .bound = plan::bound_time_per_sample(problem)};
-  const Prefixes prefixes = order_prefixes(problem, kFewest);
+  const Prefixes prefixes = order_prefixes(problem, kFewestOfPiper);
   TailSearch search(question, prefixes, Clock::time_point::max());
   if (const auto stages = search.within(kNever)) take(plan, search, *stages);
   return plan;

@@ -8,11 +8,11 @@
 namespace millrace::partitioners {
 namespace {
 
-using Variant = TensorParallelModel::Variant;
+using FileVariant = TensorParallelModel::Variant;
 
 double larger_sync(const plan::PiperVariants& variants, bool forward, OpId neighbour) {
   double most = 0;
-  for (const Variant* variant : {variants.plain, variants.recompute}) {
+  for (const FileVariant* variant : {variants.plain, variants.recompute}) {
     if (variant == nullptr) continue;
     most = std::max(most, plan::piper_sync(forward ? variant->sync_forward : variant->sync_backward, neighbour));
   }
@@ -44,7 +44,7 @@ PiperStageCosts::PiperStageCosts(const plan::PiperQuestion& question, const Pref
 PiperChoice PiperStageCosts::choice(OpId op, int degree) {
   const plan::PiperVariants variants = plan::piper_variants(*question_.model, op, degree);
   if (variants.plain == nullptr) return {};
-  const Variant *faster = variants.plain, *other = variants.recompute;
+  const FileVariant *faster = variants.plain, *other = variants.recompute;
   if (other != nullptr && other->time_per_sample < faster->time_per_sample) std::swap(faster, other);
   PiperChoice choice{.offered = true,
                      .seconds = faster->time_per_sample / question_.speed,

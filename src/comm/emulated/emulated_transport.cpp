@@ -14,7 +14,7 @@
 namespace millrace::comm {
 namespace {
 
-constexpr std::chrono::microseconds kNap{100};
+constexpr std::chrono::microseconds kModelNap{100};
 constexpr std::size_t kOut = 0, kIn = 1;
 constexpr std::size_t kFacts = 2;  // of each member of a sum: its time and its size
 
@@ -28,8 +28,6 @@ struct Header {
 std::int64_t carried_bytes(const void* data, std::int64_t bytes) {
   return data != nullptr ? bytes : std::min(bytes, EmulatedTransport::kPayload);
 }
-
-std::int64_t element_bytes(Element element) { return element == Element::float64 ? 8 : 4; }
 
 template <class Real>
 void widen(const void* data, std::int64_t count, std::vector<double>& into) {
@@ -268,7 +266,7 @@ bool EmulatedTransport::test(Ticket ticket) {
 void EmulatedTransport::wait(Ticket ticket, WaitObserver* observer) {
   for (bool first = true; !advance(ticket); first = false) {
     if (first && observer != nullptr) observer->waiting();
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(kModelNap);
   }
   if (observer != nullptr) observer->finished();
   clock_.reach(Seconds(at(ticket).end));

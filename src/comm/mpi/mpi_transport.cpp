@@ -20,8 +20,6 @@ constexpr int kSpins = 200;  // polls before the waiting thread begins to nap
 constexpr std::chrono::microseconds kWaitNap{20};
 
 MPI_Datatype mpi_type(Element element) { return element == Element::float64 ? MPI_DOUBLE : MPI_FLOAT; }
-std::int64_t element_bytes(Element element) { return element == Element::float64 ? 8 : 4; }
-
 // Calls `piece(offset, count)` for `total` things in runs of at most `limit`; an empty message is one empty run.
 template <class Piece>
 void in_pieces(std::int64_t total, std::int64_t limit, Piece piece) {

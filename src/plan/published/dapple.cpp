@@ -6,14 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "plan/published.h"
 #include "plan/published/layer_profile.h"
 #include "plan/published/machine.h"
 
 namespace millrace::plan {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // What the formula does not know.
 std::string fault(const Plan& plan, const Problem& problem) {

@@ -10,13 +10,12 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "plan/published.h"
 
 namespace millrace::plan {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 struct DeviceLoad {
   double accelerator_s = 0;
@@ -113,9 +112,9 @@ const SplitModel& split_model(const Problem& problem) {
 bool is_cpu_core(const Problem& problem, int device) { return problem.cluster->device(device).name == "cpu"; }
 
 double max_load_memory(const Problem& problem, int device) {
-  if (is_cpu_core(problem, device)) return kInfinite;
+  if (is_cpu_core(problem, device)) return kNever;
   const auto limit = problem.memory_of(device);
-  return limit ? static_cast<double>(limit->value()) : kInfinite;
+  return limit ? static_cast<double>(limit->value()) : kNever;
 }
 
 Judgement judge_max_load(const Plan& plan, const Problem& problem) {

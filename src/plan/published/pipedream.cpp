@@ -7,13 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "plan/published.h"
 #include "plan/published/layer_profile.h"
 
 namespace millrace::plan {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Slowest {
   double seconds = kNever;
@@ -26,9 +25,9 @@ Slowest slower(const Slowest& a, const Slowest& b) {
   return {slow.seconds, slow.stage, std::max(a.stash_bytes, b.stash_bytes)};
 }
 
-class Formula {
+class PipeDreamFormula {
  public:
-  Formula(const Pipeline& pipeline, const Problem& problem)
+  PipeDreamFormula(const Pipeline& pipeline, const Problem& problem)
       : levels_(machine_levels(problem)),
         stages_(stage_figures(pipeline, layer_figures(problem))),
         memory_(equal_devices(problem).memory_bytes) {
@@ -122,7 +121,7 @@ class Formula {
   std::optional<double> memory_;
 };
 
-std::string fault(const Plan& plan, const Problem& problem) {
+std::string pipedream_fault(const Plan& plan, const Problem& problem) {
   if (plan.pipelines.size() != 1) {
     return fmt::format("{} pipelines; PipeDream's formula knows one, with replicas of its stages",
                        plan.pipelines.size());
@@ -141,9 +140,9 @@ std::string fault(const Plan& plan, const Problem& problem) {
 }  // namespace
 
 Judgement judge_pipedream(const Plan& plan, const Problem& problem) {
-  Judgement judgement{.value = kNever, .why_not = fault(plan, problem)};
+  Judgement judgement{.value = kNever, .why_not = pipedream_fault(plan, problem)};
   if (plan.pipelines.size() != 1) return judgement;
-  const Formula formula(plan.pipelines[0], problem);
+  const PipeDreamFormula formula(plan.pipelines[0], problem);
   if (formula.two_levels() && !judgement.why_not.empty()) return judgement;
   const Slowest slowest = formula.two_levels() ? formula.grouped() : formula.flat();
   judgement.value = slowest.seconds;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "plan/published.h"
 #include "plan/published/machine.h"
 #include "plan/published/piper.h"
@@ -14,11 +15,9 @@
 namespace millrace::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-class Formula {
+class PiperFormula {
  public:
-  Formula(const Pipeline& pipeline, const Problem& problem)
+  PiperFormula(const Pipeline& pipeline, const Problem& problem)
       : pipeline_(pipeline),
         problem_(problem),
         question_(piper_question(problem)),
@@ -157,7 +156,7 @@ double piper_sync(const std::vector<std::pair<OpId, double>>& sync, OpId neighbo
 }
 
 Judgement judge_time_per_sample(const Plan& plan, const Problem& problem) {
-  Judgement judgement = Formula(plan.pipelines[0], problem).run();
+  Judgement judgement = PiperFormula(plan.pipelines[0], problem).run();
   if (plan.pipelines.size() > 1) {
     judgement.why_not =
         fmt::format("{} pipelines; Piper's formula knows one, with replicas of its stages", plan.pipelines.size());

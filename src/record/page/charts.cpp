@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 
 namespace millrace::record {
@@ -40,8 +41,6 @@ ChartSeries& series_of(Chart& chart, const std::string& name) {
   chart.series.push_back({name, {}, false});
   return chart.series.back();
 }
-
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
 // Points that no other point beats in less memory and more throughput, by memory.
 ChartSeries front_of(const Chart& chart) {

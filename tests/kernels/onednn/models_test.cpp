@@ -5,14 +5,11 @@
 #include "kernels/reference/reference_device.h"
 #include "models/registry.h"
 #include "tests/kernels/onednn/relative_error.h"
+#include "tests/kernels/onednn/stage_expectations.h"
 #include "tests/kernels/onednn/stage_run.h"
 
 namespace millrace::kernels::testing {
 namespace {
-
-// Roundings add up over some dozen operators.
-constexpr double kForward = 1e-5;
-constexpr double kBackward = 1e-4;
 
 /// The operators of one layer, which are neighbours.
 StageGraph layer_stage(const Graph& graph, std::string_view layer) {
@@ -23,18 +20,9 @@ StageGraph layer_stage(const Graph& graph, std::string_view layer) {
   return part_of(graph, first, last);
 }
 
-void expect_near(const NamedValues& values, const NamedValues& expected, double tolerance) {
-  ASSERT_EQ(values.size(), expected.size());
-  for (const auto& [name, list] : expected) EXPECT_LT(relative_error(values.at(name), list), tolerance) << name;
-}
-
 void expect_as_reference(const StageGraph& stage) {
   const StageRunOptions options{.rows = 3, .valid_rows = 2, .slots = 2};
-  const StageRun run = run_stage(stage, *make_onednn_device(), Precision::fp32, options);
-  const StageRun expected = run_stage(stage, *make_reference_device(), Precision::fp64, options);
-  expect_near(run.outputs, expected.outputs, kForward);
-  expect_near(run.input_gradients, expected.input_gradients, kBackward);
-  expect_near(run.parameter_gradients, expected.parameter_gradients, kBackward);
+  expect_stage_as_reference(stage, options);
 }
 
 struct Layers {

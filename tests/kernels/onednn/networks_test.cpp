@@ -9,14 +9,11 @@
 #include "kernels/reference/reference_device.h"
 #include "models/families.h"
 #include "tests/kernels/onednn/relative_error.h"
+#include "tests/kernels/onednn/stage_expectations.h"
 #include "tests/kernels/onednn/stage_run.h"
 
 namespace millrace::kernels::testing {
 namespace {
-
-// Roundings add up over some dozen layers.
-constexpr double kForward = 1e-5;
-constexpr double kBackward = 1e-4;
 
 Graph small_resnet(bool bottleneck) {
   models::ResnetOptions options;
@@ -98,61 +95,48 @@ Graph padded_blocks() {
   return builder.build();
 }
 
-void expect_near(const NamedValues& values, const NamedValues& expected, double tolerance) {
-  ASSERT_EQ(values.size(), expected.size());
-  for (const auto& [name, list] : expected) EXPECT_LT(relative_error(values.at(name), list), tolerance) << name;
-}
-
-void expect_as_reference(const StageGraph& stage, const StageRunOptions& options) {
-  const StageRun run = run_stage(stage, *make_onednn_device(), Precision::fp32, options);
-  const StageRun expected = run_stage(stage, *make_reference_device(), Precision::fp64, options);
-  expect_near(run.outputs, expected.outputs, kForward);
-  expect_near(run.input_gradients, expected.input_gradients, kBackward);
-  expect_near(run.parameter_gradients, expected.parameter_gradients, kBackward);
-}
-
 TEST(OnednnNetworks, LenetInSeveralSlots) {
   const Graph graph = models::make_lenet(10, 28, 1);
-  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 3});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 3});
 }
 
 TEST(OnednnNetworks, ResnetWithPaddingRows) {
   const Graph graph = small_resnet(false);
-  expect_as_reference(whole_stage(graph), {.rows = 7, .valid_rows = 5});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 7, .valid_rows = 5});
 }
 
 TEST(OnednnNetworks, BottlenecksInHalves) {
   const Graph graph = small_resnet(true);
-  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2, .split = true});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2, .split = true});
 }
 
 TEST(OnednnNetworks, ResnetCutAnywhereHasPlainBorders) {
   const Graph graph = small_resnet(false);
   for (OpId cut = 1; cut < graph.size(); ++cut) {
     SCOPED_TRACE(graph.op(cut).name);
-    expect_as_reference(part_of(graph, cut, static_cast<OpId>(graph.size())), {.rows = 3, .valid_rows = 3});
-    expect_as_reference(part_of(graph, 0, cut), {.rows = 3, .valid_rows = 3});
+    expect_stage_as_reference(part_of(graph, cut, static_cast<OpId>(graph.size())), {.rows = 3, .valid_rows = 3});
+    expect_stage_as_reference(part_of(graph, 0, cut), {.rows = 3, .valid_rows = 3});
   }
 }
 
 TEST(OnednnNetworks, BranchesJoinWholeAndBrokenBlocks) {
   const Graph graph = branches();
-  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2});
 }
 
 TEST(OnednnNetworks, PaddedBlocks) {
   const Graph graph = padded_blocks();
-  expect_as_reference(whole_stage(graph), {.rows = 5, .valid_rows = 4, .slots = 2});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 5, .valid_rows = 4, .slots = 2});
 }
 
 TEST(OnednnNetworks, Gpt) {
   const Graph graph = small_gpt();
-  expect_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 2, .slots = 2});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 2, .slots = 2});
 }
 
 TEST(OnednnNetworks, ForwardWithoutTraining) {
   for (const Graph& graph : {small_resnet(true), small_gpt()}) {
-    expect_as_reference(whole_stage(graph), {.rows = 1, .valid_rows = 1, .training = false});
+    expect_stage_as_reference(whole_stage(graph), {.rows = 1, .valid_rows = 1, .training = false});
   }
 }
 

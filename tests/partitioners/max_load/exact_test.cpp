@@ -7,6 +7,7 @@
 #include "plan/published.h"
 #include "plan/validate.h"
 #include "tests/partitioners/max_load/cases.h"
+#include "tests/partitioners/no_deadline.h"
 
 namespace millrace::partitioners {
 namespace {
@@ -18,14 +19,12 @@ using testing_support::random_split;
 using testing_support::Split;
 using testing_support::SplitCase;
 
-constexpr auto kNever = std::chrono::steady_clock::time_point::max();
-
-plan::PlanSet exact(const SplitCase& c, std::chrono::steady_clock::time_point deadline = kNever) {
+plan::PlanSet exact(const SplitCase& c, std::chrono::steady_clock::time_point deadline = kNoDeadline) {
   plan::ClosedFormEvaluator evaluate(c.problem);
   return max_load_exact(c.problem, deadline, evaluate);
 }
 
-plan::PlanSet linear(const SplitCase& c, std::chrono::steady_clock::time_point deadline = kNever) {
+plan::PlanSet linear(const SplitCase& c, std::chrono::steady_clock::time_point deadline = kNoDeadline) {
   plan::ClosedFormEvaluator evaluate(c.problem);
   return max_load_linear(c.problem, deadline, evaluate);
 }

@@ -8,6 +8,7 @@
 #include "plan/published.h"
 #include "plan/validate.h"
 #include "tests/partitioners/max_load/cases.h"
+#include "tests/partitioners/no_deadline.h"
 
 namespace millrace::partitioners {
 namespace {
@@ -17,11 +18,9 @@ using testing_support::random_split;
 using testing_support::Split;
 using testing_support::SplitCase;
 
-constexpr auto kNever = std::chrono::steady_clock::time_point::max();
-
 plan::PlanSet search(const SplitCase& c, std::int64_t rounds) {
   plan::ClosedFormEvaluator evaluate(c.problem);
-  return max_load_interleaved(c.problem, rounds, kNever, evaluate);
+  return max_load_interleaved(c.problem, rounds, kNoDeadline, evaluate);
 }
 
 TEST(MaxLoadInterleaved, ReachesTheBestAssignmentOfSmallModels) {
@@ -102,7 +101,7 @@ TEST(MaxLoadInterleaved, NoRoundsGiveTheBestChain) {
   const SplitCase c(random_split(6, 12));
   plan::ClosedFormEvaluator evaluate(c.problem);
   EXPECT_EQ(search(c, 0).best(c.problem.objective).report.objective_value,
-            max_load_exact(c.problem, kNever, evaluate).best(c.problem.objective).report.objective_value);
+            max_load_exact(c.problem, kNoDeadline, evaluate).best(c.problem.objective).report.objective_value);
 }
 
 TEST(Interleaved, OtherObjectivesAreRefusedWithTheReason) {

@@ -13,6 +13,7 @@
 #include "partitioners/common/max_load/proof.h"
 #include "partitioners/common/max_load/reduce.h"
 #include "tests/partitioners/max_load/cases.h"
+#include "tests/partitioners/no_deadline.h"
 
 namespace millrace::partitioners::max_load {
 namespace {
@@ -23,7 +24,6 @@ using testing_support::random_split;
 using testing_support::Split;
 using testing_support::SplitCase;
 
-constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 Model model_of(const Split& split) { return make_model(SplitCase(split).problem); }
@@ -148,7 +148,7 @@ TEST(MaxLoadItemBound, IsTheLeastLoadOfADeviceWithTheWorstItem) {
       }
       expected = std::max(expected, least);
     }
-    EXPECT_NEAR(item_bound(model_of(split), kInfinite, kNever), expected, 1e-9) << seed;
+    EXPECT_NEAR(item_bound(model_of(split), kInfinite, kNoDeadline), expected, 1e-9) << seed;
   }
 }
 
@@ -171,9 +171,9 @@ TEST(MaxLoadLinearCut, CutsTheOrderItself) {
   split.model.transfers = {{0, {1}, 10}, {2, {3}, 10}};
   const Model model = model_of(split);
   const std::vector<Item> apart{0, 1, 2, 3}, mixed{0, 2, 1, 3};
-  EXPECT_EQ(max_load(model, best_cut(model, apart, kInfinite, kNever)), 8);
-  EXPECT_EQ(max_load(model, best_cut(model, mixed, kInfinite, kNever)), 16);
-  EXPECT_TRUE(best_cut(model, mixed, 16, kNever).empty());
+  EXPECT_EQ(max_load(model, best_cut(model, apart, kInfinite, kNoDeadline)), 8);
+  EXPECT_EQ(max_load(model, best_cut(model, mixed, kInfinite, kNoDeadline)), 16);
+  EXPECT_TRUE(best_cut(model, mixed, 16, kNoDeadline).empty());
 }
 
 TEST(MaxLoadLinearCut, LongOrdersAreCutAtTheirCheapestPlaces) {
@@ -182,7 +182,7 @@ TEST(MaxLoadLinearCut, LongOrdersAreCutAtTheirCheapestPlaces) {
   const Model model = model_of(chain_of(seconds, transfers, 4));
   std::vector<Item> order(seconds.size());
   std::iota(order.begin(), order.end(), Item{0});
-  const Parts parts = best_cut(model, order, kInfinite, kNever);
+  const Parts parts = best_cut(model, order, kInfinite, kNoDeadline);
   ASSERT_EQ(parts.size(), 4U);
   EXPECT_EQ(max_load(model, parts), 2001);
 }
@@ -216,9 +216,9 @@ TEST(MaxLoadProof, StepsEndASearchAlikeOnEveryMachine) {
   const Model model = model_of(testing_support::wide_split(12, 6));
   std::vector<Item> order(model.size());
   std::iota(order.begin(), order.end(), Item{0});
-  const Parts known = best_cut(model, order, kInfinite, kNever);
-  const Proof few = prove(model, known, 0, {.deadline = kNever, .steps = 20'000});
-  const Proof again = prove(model, known, 0, {.deadline = kNever, .steps = 20'000});
+  const Parts known = best_cut(model, order, kInfinite, kNoDeadline);
+  const Proof few = prove(model, known, 0, {.deadline = kNoDeadline, .steps = 20'000});
+  const Proof again = prove(model, known, 0, {.deadline = kNoDeadline, .steps = 20'000});
   EXPECT_EQ(few.load, again.load);
   EXPECT_EQ(few.bound, again.bound);
   EXPECT_FALSE(few.complete());

@@ -15,13 +15,12 @@
 #include "planner/carried_cluster.h"
 #include "tests/import/samples.h"
 #include "tests/partitioners/max_load/cases.h"
+#include "tests/partitioners/no_deadline.h"
 
 namespace millrace::partitioners {
 namespace {
 
 using testing_support::SplitCase;
-
-constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 
 /// One line of the table; 0: no figure.
 struct Row {
@@ -92,7 +91,7 @@ TEST_P(DnnPartitioning, TheFileIsThatOfTheTable) {
 }
 
 TEST_P(DnnPartitioning, ExactTiesTheExactOptimumToAllPrintedDigits) {
-  const plan::PlanSet plans = max_load_exact(case_->problem, kNever, *evaluate_);
+  const plan::PlanSet plans = max_load_exact(case_->problem, kNoDeadline, *evaluate_);
   const double value = sound_value(best(plans), false);
   EXPECT_EQ(fmt::format("{:.6g}", value), GetParam().exact);
   EXPECT_EQ(*best(plans).report.bound, value);
@@ -101,7 +100,7 @@ TEST_P(DnnPartitioning, ExactTiesTheExactOptimumToAllPrintedDigits) {
 }
 
 TEST_P(DnnPartitioning, DpOverLinearOrdersIsAtMostTheBestLinearValue) {
-  const double value = sound_value(best(max_load_linear(case_->problem, kNever, *evaluate_)), false);
+  const double value = sound_value(best(max_load_linear(case_->problem, kNoDeadline, *evaluate_)), false);
   const double printed = std::stod(fmt::format("{:.6g}", value));
   EXPECT_LE(printed, GetParam().linear);
   if (GetParam().pipedream > 0) {
@@ -110,7 +109,7 @@ TEST_P(DnnPartitioning, DpOverLinearOrdersIsAtMostTheBestLinearValue) {
 }
 
 TEST_P(DnnPartitioning, InterleavedIsBelowTheLocalSearch) {
-  const plan::PlanSet plans = max_load_interleaved(case_->problem, 12, kNever, *evaluate_);
+  const plan::PlanSet plans = max_load_interleaved(case_->problem, 12, kNoDeadline, *evaluate_);
   const double value = sound_value(best(plans), true);
   if (GetParam().local_search > 0) {
     EXPECT_LT(value, GetParam().local_search);

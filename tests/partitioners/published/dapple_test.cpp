@@ -5,6 +5,7 @@
 
 #include "partitioners/common/dapple/search.h"
 #include "plan/validate.h"
+#include "tests/partitioners/no_deadline.h"
 #include "tests/partitioners/published/cases.h"
 
 namespace millrace::partitioners {
@@ -19,7 +20,6 @@ using testing_support::PublishedCase;
 using testing_support::random_layers;
 
 constexpr auto kDapple = plan::Objective::dapple;
-const auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 constexpr std::int64_t kGB = 1'000'000'000;
 
 Plan make(const std::vector<std::vector<OpId>>& ops, const std::vector<std::vector<std::vector<int>>>& devices,

@@ -4,6 +4,7 @@
 #include "base/errors.h"
 #include "partitioners/common/pipedream/search.h"
 #include "plan/validate.h"
+#include "tests/partitioners/no_deadline.h"
 #include "tests/partitioners/published/cases.h"
 
 namespace millrace::partitioners {
@@ -18,8 +19,6 @@ using testing_support::PublishedCase;
 using testing_support::random_layers;
 
 constexpr auto kPipedream = plan::Objective::pipedream;
-const auto kNoDeadline = std::chrono::steady_clock::time_point::max();
-
 Plan to_plan(const PipedreamPlan& found) {
   Plan plan;
   plan.pipelines.emplace_back();

@@ -4,6 +4,7 @@
 #include "base/errors.h"
 #include "partitioners/common/piper/search.h"
 #include "plan/validate.h"
+#include "tests/partitioners/no_deadline.h"
 #include "tests/partitioners/published/cases.h"
 
 namespace millrace::partitioners {
@@ -15,8 +16,6 @@ using testing_support::one_pipeline;
 using testing_support::PublishedCase;
 
 constexpr auto kPiper = plan::Objective::time_per_sample;
-const auto kNoDeadline = std::chrono::steady_clock::time_point::max();
-
 // Operators of these variants, [operator][degree 1, 2][plain, recomputed]; the edges carry bytes.
 Graph piper_graph(TensorParallelModel model) {
   GraphBuilder builder("piper");
@@ -33,7 +32,7 @@ Graph piper_graph(TensorParallelModel model) {
 }
 
 // Three in a row, and an edge from the first to the last; degree 2 takes 0.6 of the time and synchronises 1 B.
-TensorParallelModel three() {
+TensorParallelModel three_variants() {
   TensorParallelModel model;
   model.edges = {{0, 1, 8}, {0, 2, 2}, {1, 2, 4}};
   for (OpId op = 0; op < 3; ++op) {
@@ -55,7 +54,8 @@ TensorParallelModel three() {
 }
 
 PublishedCase make(int devices, double memory, std::int64_t batch = 4) {
-  return {piper_graph(three()), equal_nodes(1, devices, 2, 1, Bytes(static_cast<std::int64_t>(memory))), kPiper, batch};
+  return {piper_graph(three_variants()), equal_nodes(1, devices, 2, 1, Bytes(static_cast<std::int64_t>(memory))),
+          kPiper, batch};
 }
 
 TEST(PiperFormula, StagesOnOneDeviceEach) {
@@ -130,9 +130,9 @@ TensorParallelModel random_model(int size, std::uint64_t seed) {
   return model;
 }
 
-class EveryPlan {
+class EveryPiperPlan {
  public:
-  explicit EveryPlan(const PublishedCase& c) : case_(c) {}
+  explicit EveryPiperPlan(const PublishedCase& c) : case_(c) {}
 
   double best() {
     each_division(case_.graph, case_.cluster.size(), [&](const std::vector<int>& stage_of, int stages) {
@@ -197,7 +197,7 @@ TEST(PiperSearch, IsAsGoodAsTheBestOfAllPlans) {
     const std::int64_t memory = 3 + static_cast<std::int64_t>(seed * 7 % 24);
     const PublishedCase c(piper_graph(random_model(size, seed)), equal_nodes(1, devices, 4, 1, Bytes(memory)), kPiper,
                           2 + static_cast<std::int64_t>(seed % 2));
-    const double best = EveryPlan(c).best();
+    const double best = EveryPiperPlan(c).best();
     const PiperPlan found = piper_search(c.problem, kNoDeadline);
     ASSERT_EQ(found.stages.empty(), best == INFINITY) << seed;
     EXPECT_LE(plan::bound_time_per_sample(c.problem), best * (1 + 1e-12));

@@ -4,12 +4,11 @@
 #include <set>
 
 #include "partitioners/common/prefixes.h"
+#include "tests/partitioners/no_deadline.h"
 #include "tests/partitioners/published/cases.h"
 
 namespace millrace::partitioners {
 namespace {
-
-const auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
 ItemGraph random_items(int size, std::uint64_t seed) {
   ItemGraph readers(static_cast<std::size_t>(size));
