@@ -64,7 +64,7 @@ class Evening {
 
   bool recomputes_the_same(const PipelineCut& other) const {
     return std::equal(cut_.stages.begin(), cut_.stages.end(), other.stages.begin(),
-                     [](const CutStage& a, const CutStage& b) { return a.recompute == b.recompute; });
+                      [](const CutStage& a, const CutStage& b) { return a.recompute == b.recompute; });
   }
 
   // Stage `to` gets one item more and `from` one less: the ends between them all move by one item, if that is as good

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kLayers[] = {12, 96, 300, 10000};
+constexpr std::int64_t kDepths[] = {12, 96, 300, 10000};
 constexpr int kDevices = 8;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -57,7 +57,7 @@ json measure(std::int64_t layers) {
 ExitCode bench_sharding(const Arguments& arguments) {
   json rows = json::array();
   planner::Table table{{"layers", "operators", "tensors", "split", "letters", "propagation", "in all"}, {}};
-  for (const std::int64_t layers : kLayers) {
+  for (const std::int64_t layers : kDepths) {
     json row = measure(layers);
     const auto time = [&](const char* key) { return format(Seconds(row.at(key).get<double>())); };
     table.rows.push_back({row.at("layers").dump(), row.at("operators").dump(), row.at("tensors").dump(),

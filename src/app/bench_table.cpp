@@ -32,7 +32,7 @@ std::string number(const json& value, const char* form) {
   return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>()) : "-";
 }
 
-std::string percent(const json& value) {
+std::string share(const json& value) {
   return value.is_number() ? fmt::format("{:.2f} %", 100 * value.get<double>()) : "-";
 }
 
@@ -109,7 +109,7 @@ std::string bench_text(const std::vector<json>& rows) {
         {row.at("workload").get<std::string>(), number(row.at("ops"), "{:.0f}"), number(row.at("devices"), "{:.0f}"),
          row.at("partitioner").get<std::string>(), row.at("objective").get<std::string>(),
          number(row.at("objective_value"), "{:.9g}"), number(row.at("published"), "{:.9g}"),
-         ratio(row.at("objective_value"), row.at("published"), "{:.6f}"), percent(row.at("optimality_gap")),
+         ratio(row.at("objective_value"), row.at("published"), "{:.6f}"), share(row.at("optimality_gap")),
          cpu.is_number() ? format(Seconds(cpu.get<double>())) : "-", times(row.at("published_cpu_s"), cpu),
          memory.is_number() ? format(Bytes(memory.get<std::int64_t>())) : "-", number(row.at("stages"), "{:.0f}"),
          status == "done" ? row.at("stopped_by").get<std::string>()

@@ -20,7 +20,7 @@ Arguments parse(std::vector<std::string> words) {
   return parse_command_line(static_cast<int>(words.size()), argv.data(), false);
 }
 
-std::string refusal(const std::vector<std::string>& words) {
+std::string command_refusal(const std::vector<std::string>& words) {
   try {
     parse(words);
   } catch (const InvalidInput& error) {
@@ -63,41 +63,42 @@ TEST(CommandLine, HelpAndVersionAskForNothingMore) {
 }
 
 TEST(CommandLine, TheNearestCommandIsNamed) {
-  EXPECT_THAT(refusal({"simulat", "e.yaml"}),
+  EXPECT_THAT(command_refusal({"simulat", "e.yaml"}),
               AllOf(HasSubstr("'simulat' (did you mean 'simulate'?)"), HasSubstr("doctor")));
-  EXPECT_THAT(refusal({}), HasSubstr("no command given; one of: run, plan"));
+  EXPECT_THAT(command_refusal({}), HasSubstr("no command given; one of: run, plan"));
 }
 
 TEST(CommandLine, TheNearestOptionIsNamed) {
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--explian"}),
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--explian"}),
               HasSubstr("unknown option of plan '--explian' (did you mean '--explain'?)"));
-  EXPECT_THAT(refusal({"run", "e.yaml", "--ranks", "4"}), HasSubstr("unknown option of run '--ranks'"));
-  EXPECT_THAT(refusal({"run", "e.yaml", "--resume=3"}),
+  EXPECT_THAT(command_refusal({"run", "e.yaml", "--ranks", "4"}), HasSubstr("unknown option of run '--ranks'"));
+  EXPECT_THAT(command_refusal({"run", "e.yaml", "--resume=3"}),
               HasSubstr("option '--resume' of run takes no value, found '--resume=3'"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--format", "jason"}),
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--format", "jason"}),
               HasSubstr("unknown --format 'jason' (did you mean 'json'?); valid: table, json"));
 }
 
 TEST(CommandLine, CountsAndFilesAreChecked) {
-  EXPECT_THAT(refusal({"run"}), HasSubstr("experiment is required"));
-  EXPECT_THAT(refusal({"run", "a.yaml", "b.yaml"}), HasSubstr("experiment"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--ranks", "0"}), HasSubstr("--ranks"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--ranks", "two"}), HasSubstr("--ranks"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--time-limit", "-1"}), HasSubstr("--time-limit"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--set"}), HasSubstr("--set"));
-  EXPECT_THAT(refusal({"data", "in"}), HasSubstr("--output"));
-  EXPECT_THAT(refusal({"plan", "e.yaml", "--top", "0"}), HasSubstr("not in range 1 to 1048576"));
-  EXPECT_THAT(refusal({"import", "g.txt", "--profile-batch", "0"}), HasSubstr("found 0, allowed: number, at least 1"));
-  EXPECT_THAT(refusal({"doctor", "--timeout", "0"}), HasSubstr("found 0, allowed: number, above 0"));
+  EXPECT_THAT(command_refusal({"run"}), HasSubstr("experiment is required"));
+  EXPECT_THAT(command_refusal({"run", "a.yaml", "b.yaml"}), HasSubstr("experiment"));
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--ranks", "0"}), HasSubstr("--ranks"));
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--ranks", "two"}), HasSubstr("--ranks"));
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--time-limit", "-1"}), HasSubstr("--time-limit"));
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--set"}), HasSubstr("--set"));
+  EXPECT_THAT(command_refusal({"data", "in"}), HasSubstr("--output"));
+  EXPECT_THAT(command_refusal({"plan", "e.yaml", "--top", "0"}), HasSubstr("not in range 1 to 1048576"));
+  EXPECT_THAT(command_refusal({"import", "g.txt", "--profile-batch", "0"}),
+              HasSubstr("found 0, allowed: number, at least 1"));
+  EXPECT_THAT(command_refusal({"doctor", "--timeout", "0"}), HasSubstr("found 0, allowed: number, above 0"));
 }
 
 TEST(CommandLine, ListsTakeNoOptionsWithoutEffect) {
   for (const char* command : {"models", "partitioners", "schedules", "clusters", "doctor"}) {
-    EXPECT_THAT(refusal({command, "--set", "a=1"}), HasSubstr("'--set'")) << command;
-    EXPECT_EQ(refusal({command, "--quiet", "--format", "json"}), "") << command;
+    EXPECT_THAT(command_refusal({command, "--set", "a=1"}), HasSubstr("'--set'")) << command;
+    EXPECT_EQ(command_refusal({command, "--quiet", "--format", "json"}), "") << command;
   }
-  EXPECT_THAT(refusal({"clusters", "--plugin", "x.so"}), HasSubstr("'--plugin'"));
-  EXPECT_EQ(refusal({"partitioners", "--plugin", "x.so"}), "");
+  EXPECT_THAT(command_refusal({"clusters", "--plugin", "x.so"}), HasSubstr("'--plugin'"));
+  EXPECT_EQ(command_refusal({"partitioners", "--plugin", "x.so"}), "");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct Place {
     std::ofstream(experiment.folder() / "model.txt") << model;
     return *this;
   }
-  std::string refusal() const {
+  std::string load_refusal() const {
     try {
       Experiment read = experiment.read();
       load_graph(read);
@@ -64,7 +64,7 @@ TEST(ModelFile, AGivenBatchStays) {
 
 TEST(ModelFile, ADataSectionNeedsItsBatch) {
   Place place("data: {tail: pad}\n");
-  EXPECT_THAT(place.with(kGraph).refusal(), HasSubstr("data.batch: missing"));
+  EXPECT_THAT(place.with(kGraph).load_refusal(), HasSubstr("data.batch: missing"));
   EXPECT_THAT(refusal("name: tiny\nmodel: {name: mlp}\n"), HasSubstr("data.batch: missing"));
 }
 
@@ -74,16 +74,16 @@ TEST(ModelFile, OptionsReachTheReader) {
   EXPECT_EQ(std::get<LayerProfile>(load_graph(experiment).carried()->extra).profile_batch, 7);
   EXPECT_EQ(experiment.data.batch, 1);
   EXPECT_THAT(experiment.effective, HasSubstr("profile_batch: 7"));
-  EXPECT_THAT(Place("", ", options: {profile_batch: 0}").with(kProfile).refusal(),
+  EXPECT_THAT(Place("", ", options: {profile_batch: 0}").with(kProfile).load_refusal(),
               HasSubstr("model.options.profile_batch: found '0', allowed: integer, at least 1"));
-  EXPECT_THAT(Place("", ", options: {classes: 7}").with(kProfile).refusal(),
+  EXPECT_THAT(Place("", ", options: {classes: 7}").with(kProfile).load_refusal(),
               HasSubstr("model.options.classes: unknown key"));
 }
 
 TEST(ModelFile, IsNoSecondModel) {
-  EXPECT_THAT(Place("", ", name: mlp").with(kGraph).refusal(), HasSubstr("model.file: given beside model.name"));
-  EXPECT_THAT(Place().refusal(), HasSubstr("no such file 'model.txt'; looked for "));
-  EXPECT_THAT(Place().with("hello").refusal(), HasSubstr("model.txt: a file of unknown kind"));
+  EXPECT_THAT(Place("", ", name: mlp").with(kGraph).load_refusal(), HasSubstr("model.file: given beside model.name"));
+  EXPECT_THAT(Place().load_refusal(), HasSubstr("no such file 'model.txt'; looked for "));
+  EXPECT_THAT(Place().with("hello").load_refusal(), HasSubstr("model.txt: a file of unknown kind"));
 }
 
 TEST(ModelFile, WhatCannotBeTrainedSaysWhy) {

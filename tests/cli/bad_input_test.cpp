@@ -12,8 +12,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr const char* kSample = MILLRACE_SOURCE_DIR "/data/fashion-mnist-sample.h5";
-
 std::string images(const std::string& more) {
   return "name: images\nmodel: {name: lenet}\n" + more +
          "plan: {pipelines: 2, stages: 2, micro_batches: 4}\n"

@@ -4,6 +4,7 @@
 #include "cluster/launcher.h"
 #include "storage/file.h"
 #include "tests/cli/expect.h"
+#include "tests/cli/job.h"
 
 namespace millrace::cli {
 namespace {
@@ -12,13 +13,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-constexpr const char* kSample = MILLRACE_SOURCE_DIR "/data/fashion-mnist-sample.h5";
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void expect_keys(const json& object, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) EXPECT_TRUE(object.contains(key)) << key << " is missing in " << object.dump();

@@ -1,7 +1,15 @@
 // Checks that name what a job said when they fail.
 #include "tests/cli/expect.h"
 
+#include <fstream>
+#include <iterator>
+
 namespace millrace::cli {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 using nlohmann::json;
 

@@ -1,6 +1,7 @@
 // What the tests of the command line ask of a job, and the experiments they run.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ void expect_done(const Workplace& place, const Outcome& outcome);
 
 /// Standard output as the one JSON document that it must be; null and a failure otherwise.
 nlohmann::json document(const Outcome& outcome);
+
+/// The sample of images that ships with the product.
+inline constexpr const char* kSample = MILLRACE_SOURCE_DIR "/data/fashion-mnist-sample.h5";
+
+std::string text_of(const std::filesystem::path& file);
 
 /// A small network on synthetic data; `more` are further lines.
 std::string tiny(const std::string& more = "");

@@ -3,13 +3,10 @@
 
 #include "tests/cli/expect.h"
 
+#include "tests/cli/job.h"
+
 namespace millrace::cli {
 namespace {
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // A wide graph for four devices, whatever the job's size.
 const std::string kExperiment =

@@ -3,6 +3,8 @@
 
 #include "tests/cli/expect.h"
 
+#include "tests/cli/job.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -15,11 +17,6 @@ std::string deep(const std::string& plan) {
   return "name: deep\nmodel: {name: mlp, options: {inputs: 8, hidden: [8, 8, 8, 8], classes: 4}}\ndata: {batch: 32}\n"
          "cluster: {flat: {devices: 4, bandwidth: 10 GB/s, latency: 1 us}}\nplan: " +
          plan + "\n";
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TEST(Commands, PlanDealsVirtualStages) {
