@@ -52,6 +52,39 @@ std::vector<shard::Annotation> read_annotations(const config::Field& field) {
   return annotations;
 }
 
+config::Node write_annotations(const std::vector<shard::Annotation>& annotations) {
+  using config::Node;
+  Node list = Node::sequence();
+  for (const shard::Annotation& one : annotations) {
+    Node node = Node::map();
+    node.add(one.op.empty() ? "tensor" : "op", Node::quote(one.op.empty() ? one.tensor : one.op));
+    if (!one.axis.empty()) node.add("axis", Node::quote(one.axis));
+    switch (one.kind) {
+      case shard::Property::Kind::split:
+        node.add("split", Node::plain(std::to_string(one.dim)));
+        break;
+      case shard::Property::Kind::replicated:
+        node.add("replicate", Node::plain("true"));
+        break;
+      default:
+        node.add("partial", Node::quote(one.kind == shard::Property::Kind::partial_max ? "max" : "sum"));
+    }
+    if (!one.weights.empty()) {
+      Node weights = Node::sequence();
+      for (const double weight : one.weights) weights.items.push_back(Node::plain(fmt::format("{:.0f}", weight)));
+      node.add("ratios", std::move(weights));
+    }
+    list.items.push_back(std::move(node));
+  }
+  return list;
+}
+
+config::Node write_mesh(const std::vector<shard::Axis>& axes) {
+  config::Node node = config::Node::map();
+  for (const shard::Axis& axis : axes) node.add(axis.name, config::Node::plain(std::to_string(axis.size)));
+  return node;
+}
+
 std::vector<shard::Axis> read_mesh(const config::Field& field) {
   std::vector<shard::Axis> axes;
   if (!field) return axes;

@@ -173,7 +173,7 @@ void read_warmup(config::Reader& reader, PlanSection& plan) {
 // A plan file says itself what these keys would choose.
 const std::vector<std::string>& keys_of_search() {
   static const std::vector<std::string> keys{"partitioner", "order",  "schedule",  "micro_batches", "micro_batch_size",
-                                             "warmup",      "stages", "pipelines", "recompute"};
+                                             "warmup",      "stages", "pipelines", "recompute",     "tensor_parallel"};
   return keys;
 }
 
@@ -236,6 +236,7 @@ PlanSection read_plan(const config::Field& field) {
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
   plan.recompute = read_recompute(reader);
+  plan.tensor_parallel = static_cast<int>(reader.get("tensor_parallel", config::Integer{1, 1 << 10}, std::int64_t{1}));
   plan.annotations = read_annotations(reader.field("annotations"));
   plan.mesh = read_mesh(reader.field("mesh"));
   read_file(reader, plan);
@@ -249,6 +250,9 @@ Node write_plan(const PlanSection& plan) {
   } else {
     write_search(plan, node);
   }
+  if (!plan.file) node.add("tensor_parallel", Node::plain(std::to_string(plan.tensor_parallel)));
+  if (!plan.annotations.empty()) node.add("annotations", write_annotations(plan.annotations));
+  if (!plan.mesh.empty()) node.add("mesh", write_mesh(plan.mesh));
   node.add("objective", Node::quote(plan.objective));
   node.add("bucket_size", write_bucket_sizes(plan.bucket_sizes));
   node.add("reduction", Node::quote(kReductions[static_cast<std::size_t>(plan.reduction)]));

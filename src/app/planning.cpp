@@ -9,6 +9,7 @@
 
 #include "app/print.h"
 #include "app/rank_exchange.h"
+#include "app/tensor_parallel.h"
 #include "base/count.h"
 #include "base/errors.h"
 #include "base/text.h"
@@ -51,8 +52,9 @@ LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_
                     "train.clip_norm {}; allowed with it: drain, backward",
                     cited(experiment, "plan.hiding"), experiment.train.clip_norm));
   }
+  // The highest tag is that of exchanges inside tensor-parallel stages.
   options.tag_limit =
-      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit, std::numeric_limits<std::int32_t>::max()));
+      static_cast<std::int32_t>(std::min<std::int64_t>(tag_limit - 1, std::numeric_limits<std::int32_t>::max()));
   return options;
 }
 
@@ -75,7 +77,7 @@ bool world_is_free(const Session& session, const Arguments& arguments) {
 // What can never work is an error of the experiment, not a search without result.
 void check_counts(const Session& session, const Arguments& arguments) {
   const PlanSection& plan = session.experiment.plan;
-  const int ranks = session.cluster.size();
+  const int ranks = session.cluster.size() / plan.tensor_parallel;
   const int pipelines = plan.pipelines.value_or(1);
   const int stages =
       plan.explicit_stages.empty() ? plan.stages.value_or(1) : static_cast<int>(plan.explicit_stages.size());
@@ -259,10 +261,13 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
+  const int tensor = section.tensor_parallel;
+  const cluster::Cluster groups = grouped(session.cluster, tensor, cited(session.experiment, "plan.tensor_parallel"));
+  const cost::AnalyticCost cost(session.graph, groups, precision_name(session.experiment));
   if (section.file) return plan_of_file(session, problem_of(session, cost));
   planner::Request request;
   request.problem = problem_of(session, cost);
+  request.problem.cluster = &groups;
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
   if (!published) check_counts(session, arguments);
@@ -286,6 +291,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   simulate_candidates(session, request.problem, search_settings(section), planned);
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
+  for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
   return planned;
 }
 
@@ -326,6 +332,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 
 Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
   LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  options.parts = parts_of(session, plan);
   options.post_validation = session.experiment.train.clip_norm > 0 &&
                             (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
@@ -338,7 +345,8 @@ Program training_program(const Session& session, const Plan& plan, std::int64_t 
 runtime::Programs make_programs(const Session& session, const Plan& plan, std::int64_t train_samples,
                                 std::int64_t test_samples, std::int64_t tag_limit) {
   const DataSection& data = session.experiment.data;
-  const LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  options.parts = parts_of(session, plan);
   runtime::Programs programs;
   // Under tail `uneven` a data set smaller than a batch has short batches only.
   const bool whole = data.tail != dataset::Tail::uneven || train_samples >= data.batch;

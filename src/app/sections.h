@@ -33,7 +33,9 @@ ClusterSection read_cluster(const config::Field& field);
 config::Node write_cluster(const ClusterSection& section);
 
 std::vector<shard::Annotation> read_annotations(const config::Field& field);
+config::Node write_annotations(const std::vector<shard::Annotation>& annotations);
 std::vector<shard::Axis> read_mesh(const config::Field& field);
+config::Node write_mesh(const std::vector<shard::Axis>& axes);
 
 PlanSection read_plan(const config::Field& field);
 config::Node write_plan(const PlanSection& plan);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/output_file.h"
+#include "app/tensor_parallel.h"
 #include "base/errors.h"
 #include "cluster/launcher.h"
 #include "cluster/local.h"
@@ -158,17 +159,6 @@ void refuse_input_as_output(const Arguments& arguments, const Experiment& experi
   if (!arguments.svg.empty()) refuse_same_file(arguments.svg, inputs);
 }
 
-// Operators are split by `shard` alone: a plan that left annotations out would not be the one that was asked for.
-void refuse_sharding(const Experiment& experiment) {
-  for (const std::string key : {"annotations", "mesh"}) {
-    const bool given = key == "mesh" ? !experiment.plan.mesh.empty() : !experiment.plan.annotations.empty();
-    if (!given) continue;
-    throw InvalidInput(fmt::format(
-        "{}: is read by `millrace shard` alone; plans, simulation and training do not split operators: leave it out",
-        cited(experiment, "plan." + key)));
-  }
-}
-
 }  // namespace
 
 Graph load_graph(Experiment& experiment) {
@@ -194,7 +184,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     ExperimentSource source{arguments.files.front(), arguments.sets, {}};
     if (arguments.command == "run") source.output_folder = arguments.output;
     Experiment experiment = read_experiment(source);
-    refuse_sharding(experiment);
+    check_annotations(experiment);
     refuse_input_as_output(arguments, experiment);
     places = experiment.places;
     read.emplace(load_graph(experiment));

@@ -202,9 +202,9 @@ void GraphBuilder::add_parameters(const OpSpec& spec, const std::vector<OwnedTen
 
 TensorId GraphBuilder::add(OpSpec spec) {
   check_name("operator", spec.name);
-  const std::string_view kind = spec.kind;
+  const std::string_view kind = spec.schema != nullptr ? spec.schema->name : spec.kind;
   try {
-    const OpSchema& schema = op_schema(kind);
+    const OpSchema& schema = spec.schema != nullptr ? *spec.schema : op_schema(kind);
     const auto id = static_cast<OpId>(graph_.operators_.size());
     if (graph_.find_op(spec.name) >= 0) throw InvalidInput("the name is used twice; names must differ");
     if (schema.is_loss && graph_.loss_ >= 0) {

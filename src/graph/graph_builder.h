@@ -18,6 +18,7 @@ struct OpSpec {
   std::string layer{};
   /// Tied weights: existing parameter tensors to use instead of new ones, in the schema's order; -1 makes a new one.
   std::vector<TensorId> shared_parameters{};
+  const OpSchema* schema = nullptr;  ///< in place of `kind`: a kind that the table does not list
 };
 
 class GraphBuilder {

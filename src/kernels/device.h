@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "graph/stage_graph.h"
+#include "kernels/kernel_source.h"
 #include "kernels/precision.h"
 #include "kernels/stage_parameters.h"
 #include "kernels/storage.h"
@@ -88,7 +89,8 @@ struct CompileOptions {
   /// Ascending: operators whose activations no slot keeps; they run again before their backward, on the same dropout
   /// masks and without depositing statistics.
   std::vector<OpId> recompute{};
-  bool plain = false;           ///< no layout, hence no result, depends on which operators share the stage
+  bool plain = false;              ///< no layout, hence no result, depends on which operators share the stage
+  KernelSource* source = nullptr;  ///< makes some of the kernels itself; null: the device makes all
 };
 
 class Device {

@@ -160,7 +160,10 @@ class StageExecutable : public Executable {
  private:
   std::vector<std::unique_ptr<OpKernel>> make_kernels() const {
     std::vector<std::unique_ptr<OpKernel>> kernels;
-    for (const OpId op : stage_.ops) kernels.push_back(factory_->make(op));
+    for (const OpId op : stage_.ops) {
+      auto own = options_.source != nullptr ? options_.source->make(op, options_, *factory_) : nullptr;
+      kernels.push_back(own ? std::move(own) : factory_->make(op));
+    }
     return kernels;
   }
 

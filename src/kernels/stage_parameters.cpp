@@ -46,6 +46,15 @@ void move_into(T* sum, T* term, std::int64_t count) {
 
 }  // namespace
 
+void initial_values(const Tensor& tensor, std::int64_t count, std::uint64_t seed, Precision precision, void* values) {
+  const Random random(seed, tensor.name);
+  if (precision == Precision::fp64) {
+    fill(static_cast<double*>(values), count, tensor.initializer, random);
+  } else {
+    fill(static_cast<float*>(values), count, tensor.initializer, random);
+  }
+}
+
 StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
                                  Storage storage)
     : graph_(stage.graph), precision_(precision), storage_(storage), order_(order.begin(), order.end()) {
@@ -93,12 +102,7 @@ void StageParameters::initialize(std::uint64_t seed) {
   if (storage_ == Storage::none) return;
   for (const TensorId id : order_) {
     const Tensor& tensor = graph_->tensor(id);
-    const Random random(seed, tensor.name);
-    if (precision_ == Precision::fp64) {
-      fill(static_cast<double*>(value(id)), elements(id), tensor.initializer, random);
-    } else {
-      fill(static_cast<float*>(value(id)), elements(id), tensor.initializer, random);
-    }
+    initial_values(tensor, elements(id), seed, precision_, value(id));
   }
   values_changed();
 }
@@ -160,9 +164,8 @@ void StageParameters::reserve_copies(int count) {
   copies_.clear();
   copy_versions_.assign(index(count), 0);
   for (int i = 0; i < count; ++i) {
-    copies_.push_back(storage_ == Storage::none
-                          ? nullptr
-                          : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
+    copies_.push_back(
+        storage_ == Storage::none ? nullptr : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace millrace::kernels {
 
+/// The first `count` starting values of a parameter or buffer: functions of (seed, tensor name, index) alone.
+void initial_values(const Tensor& tensor, std::int64_t count, std::uint64_t seed, Precision precision, void* values);
+
 /// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
 /// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
 /// by combine_uses(): the sum then does not depend on where stages are cut. The first of them is the gradient itself,

@@ -123,7 +123,9 @@ class TensorPlanner {
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       if (recompute_times_[i] < 0) continue;
       for (const TensorId output : op(i).outputs) {
-        if (again_.dropped.contains(output)) times[output] = {recompute_times_[i], recompute_times_[i]};
+        // What forward alone read is written again, too, where nothing else lies.
+        const bool in_slot = plan_.values.at(output).region == Place::Region::slot;
+        if (again_.dropped.contains(output) || !in_slot) times[output] = {recompute_times_[i], recompute_times_[i]};
       }
       for (const TensorId input : op(i).inputs) {
         if (again_.dropped.contains(input)) times.at(input).second = recompute_times_[i];

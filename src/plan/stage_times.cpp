@@ -109,12 +109,14 @@ class Timing {
     for (std::size_t r = 0; r < result.rows.size(); ++r) {
       const cost::OpTime total =
           stage_time(where, result.rows[r], where.devices[r * static_cast<std::size_t>(where.tensor_parallel)]);
-      result.busy += total.total() * static_cast<double>(where.tensor_parallel);
+      result.busy += total.total();
       if (r > 0 && total.total() <= slowest) continue;
       slowest = total.total();
-      result.forward = total.forward;
-      result.backward = total.backward();
-      result.backward_weight = total.backward_weight;
+      // The devices of a replica are taken to share all work; the simulation of a program knows what each does.
+      const auto devices = static_cast<double>(where.tensor_parallel);
+      result.forward = total.forward / devices;
+      result.backward = total.backward() / devices;
+      result.backward_weight = total.backward_weight / devices;
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "graph/footprint.h"
+#include "program/part_collectives.h"
 
 namespace millrace {
 namespace {
@@ -18,8 +19,25 @@ struct Owned {
   std::int32_t stage = -1;           // the earliest that uses it, by number in its pipeline
   OpId op = -1;                      // the first that uses it
   std::vector<std::int32_t> stages;  // flat indices, ascending: a bucket has one such set
-  int shards = 1;
+  int shards = 1;                    // parts
+  int devices = 1;                   // of a replica
+  Holding held{};
 };
+
+// The copies of a parameter are reduced and updated part by part.
+void require_alike(const Tensor& tensor, const Owned& owned, const ProgramStage& stage, const Holding& held) {
+  if (owned.devices != stage.tensor_parallel) {
+    throw InvalidInput(
+        fmt::format("parameter {} is in stages of {} and of {} tensor-parallel devices; all stages "
+                    "of a parameter have the same number",
+                    tensor.name, owned.devices, stage.tensor_parallel));
+  }
+  if (owned.held == held) return;
+  throw InvalidInput(
+      fmt::format("parameter {} is in other parts in stage {} of pipeline {} than in a stage before: annotate its "
+                  "operators so that both take the same",
+                  tensor.name, stage.ref.stage, stage.ref.pipeline));
+}
 
 std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramStage>& stages) {
   std::map<TensorId, Owned> found;
@@ -37,13 +55,11 @@ std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramSt
           if (owned.stages.empty() || owned.stages.back() != static_cast<std::int32_t>(s)) {
             owned.stages.push_back(static_cast<std::int32_t>(s));
           }
-          if (!is_new && owned.shards != stage.tensor_parallel) {
-            throw InvalidInput(
-                fmt::format("parameter {} is in stages of {} and of {} tensor-parallel devices; all stages "
-                            "of a parameter have the same number",
-                            graph.tensor(tensor).name, owned.shards, stage.tensor_parallel));
-          }
-          owned.shards = stage.tensor_parallel;
+          const Holding held = stage.parts == nullptr ? Holding{} : stage.parts->parameters.at(tensor);
+          if (is_new) owned.held = held;
+          if (!is_new) require_alike(graph.tensor(tensor), owned, stage, held);
+          owned.shards = shards_of(stage, tensor);
+          owned.devices = stage.tensor_parallel;
         }
       }
     }
@@ -55,13 +71,13 @@ std::vector<Owned> owned_tensors(const Graph& graph, const std::vector<ProgramSt
   return all;
 }
 
+// Every `step`-th rank of the stages, from `shard` on.
 std::vector<int> owners_of_shard(const std::vector<ProgramStage>& stages, const std::vector<std::int32_t>& held_by,
-                                 int shard) {
+                                 int shard, int step) {
   std::vector<int> owners;
   for (const std::int32_t s : held_by) {
     const ProgramStage& stage = stages[static_cast<std::size_t>(s)];
-    for (std::size_t i = static_cast<std::size_t>(shard); i < stage.ranks.size();
-         i += static_cast<std::size_t>(stage.tensor_parallel)) {
+    for (std::size_t i = static_cast<std::size_t>(shard); i < stage.ranks.size(); i += static_cast<std::size_t>(step)) {
       owners.push_back(stage.ranks[i]);
     }
   }
@@ -80,19 +96,23 @@ std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramSt
 
   struct Open {
     Bucket bucket;
+    int shards = 1;
     std::int64_t bytes = 0;
     std::size_t complete = 0;  // position of its last tensor: the bucket is ready then
   };
   std::vector<Open> buckets;
-  std::map<std::vector<std::int32_t>, std::size_t> open;  // bucket that a set of stages fills at the moment
+  // Bucket that a set of stages fills at the moment, with tensors of so many parts.
+  std::map<std::pair<std::vector<std::int32_t>, int>, std::size_t> open;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Owned& owned = tensors[i];
     const std::int64_t bytes = tensor_bytes(graph.tensor(owned.tensor), 4).value() / owned.shards;
-    auto place = open.find(owned.stages);
+    const std::pair key(owned.stages, owned.shards);
+    auto place = open.find(key);
     if (place == open.end() || buckets[place->second].bytes + bytes > bucket_size.value()) {
-      place = open.insert_or_assign(owned.stages, buckets.size()).first;
+      place = open.insert_or_assign(key, buckets.size()).first;
       buckets.emplace_back();
       buckets.back().bucket.stages = owned.stages;
+      buckets.back().shards = owned.shards;
     }
     Open& target = buckets[place->second];
     target.bucket.tensors.push_back(owned.tensor);
@@ -104,11 +124,10 @@ std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramSt
   std::vector<Bucket> result;
   for (const Open& open_bucket : buckets) {
     const Bucket& whole = open_bucket.bucket;
-    const int shards = stages[static_cast<std::size_t>(whole.stages.front())].tensor_parallel;
-    for (int shard = 0; shard < shards; ++shard) {
+    for (int shard = 0; shard < open_bucket.shards; ++shard) {
       Bucket bucket = whole;
       bucket.shard = shard;
-      bucket.owners = owners_of_shard(stages, whole.stages, shard);
+      bucket.owners = owners_of_shard(stages, whole.stages, shard, open_bucket.shards);
       result.push_back(std::move(bucket));
     }
   }

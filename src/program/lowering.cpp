@@ -11,6 +11,7 @@
 #include "plan/rows.h"
 #include "program/buckets.h"
 #include "program/liveness.h"
+#include "program/part_collectives.h"
 #include "program/rank_writer.h"
 #include "program/tags.h"
 #include "program/transfers.h"
@@ -109,12 +110,13 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
   program.training = training;
   program.receive_window = options.receive_window;
   program.stages = make_stages(plan, batch);
+  for (std::size_t s = 0; s < options.parts.size(); ++s) program.stages[s].parts = options.parts[s];
   program.ranks.resize(order.ranks().size());
   require_equal_sharing(program, plan);
   const Crossings crossings = add_transfers(graph, program);
   assign_tags(program, options.tag_limit);
   program.buckets = make_buckets(graph, program.stages, plan.bucket_size);
-  program.collectives = options.collectives;
+  program.collectives = options.parts.empty() ? options.collectives : part_collectives(graph, program.stages);
   require_own_parameters(graph, program, order);
   program.norm = training && (options.hiding != Hiding::update || options.post_validation);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {

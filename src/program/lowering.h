@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "graph/graph.h"
@@ -27,6 +28,8 @@ struct LoweringOptions {
   bool post_validation = false;
   /// Of tensor-parallel stages, by flat index of the stage, in the order of execution.
   std::vector<TensorCollective> collectives{};
+  /// Of all stages, by flat index; empty: none are known. They give the collectives, too.
+  std::vector<std::shared_ptr<const StageParts>> parts{};
 };
 
 /// The program of one training iteration on `batch` rows. Receives stand right before the computation that needs

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "graph/tensor.h"
 #include "plan/plan.h"
 #include "plan/rows.h"
+#include "plan/stage_parts.h"
 #include "program/instruction.h"
 
 namespace millrace {
@@ -23,6 +25,9 @@ struct ProgramStage {
   int slots = 1;                               ///< most micro-batches alive between their forward and backward
   int tensor_parallel = 1;                     ///< ranks of one replica
   std::vector<OpId> recompute;                 ///< ascending; their activations are dropped and computed again
+  /// What each rank of a replica computes. Null where a replica has one rank, and where operators are not split yet:
+  /// then the stage is timed, not run.
+  std::shared_ptr<const StageParts> parts{};
 
   std::size_t replica_of(std::size_t index) const { return index / static_cast<std::size_t>(tensor_parallel); }
 };
@@ -51,7 +56,8 @@ struct Bucket {
   std::vector<TensorId> tensors;       ///< parameters and buffers, in storage order
   std::vector<int> owners;             ///< ranks, ascending
   std::vector<std::int32_t> stages{};  ///< indices in Program::stages, ascending: those that use the tensors
-  /// Which part of tensor-parallel stages: shard t of each replica owns it. 0 where nothing is split.
+  /// Which part of tensor-parallel stages: shard t of each replica owns it. 0 where nothing is split, and where every
+  /// shard holds and owns the whole.
   int shard = 0;
 };
 

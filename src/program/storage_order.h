@@ -19,11 +19,11 @@ struct StoredBucket {
 };
 
 /// All parameters and buffers of `stage` (index in Program::stages), bucket after bucket. An evaluation program has
-/// the same buckets as the training program of its plan.
-std::vector<TensorId> storage_order(const Program& program, std::int32_t stage);
+/// the same buckets as the training program of its plan. \param shard  of a tensor-parallel stage: the rank's part
+std::vector<TensorId> storage_order(const Program& program, std::int32_t stage, int shard = 0);
 
 /// The buckets that `stage` takes part in, ascending. It holds all tensors of each: buckets never straddle sets of
 /// stages.
-std::vector<StoredBucket> stored_buckets(const Program& program, std::int32_t stage);
+std::vector<StoredBucket> stored_buckets(const Program& program, std::int32_t stage, int shard = 0);
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "program/describe.h"
+#include "program/part_collectives.h"
 #include "program/unroll.h"
 #include "program/verifier_parts.h"
 
@@ -23,7 +24,7 @@ void check_owners(const Graph& graph, const Program& program, Findings& findings
       for (const auto* list : {&graph.op(op).parameters, &graph.op(op).buffers}) {
         for (const TensorId tensor : *list) {
           for (std::size_t i = 0; i < stage.ranks.size(); ++i) {
-            const int shard = static_cast<int>(i % static_cast<std::size_t>(stage.tensor_parallel));
+            const int shard = static_cast<int>(i % static_cast<std::size_t>(shards_of(stage, tensor)));
             owners[{tensor, shard}].insert(stage.ranks[i]);
           }
         }
@@ -174,7 +175,8 @@ class ReductionCheck {
         return computes(at, false);
       case InstructionKind::backward:
       case InstructionKind::backward_weight:
-        return computes(at, at.segment <= 0);
+        if (at.segment > 0) return goes_on(at);
+        return computes(at, true);
       case InstructionKind::reduce_gradients:
         return reduce(at);
       case InstructionKind::reduce_norm:
@@ -207,6 +209,14 @@ class ReductionCheck {
         fault(fmt::format("bucket {} gathers gradients of two iterations", b));
       }
       bucket.iteration = iteration_;
+    }
+  }
+
+  // A later segment of a contribution.
+  void goes_on(const Instruction& at) {
+    for (const std::size_t b : owned_) {
+      const std::vector<std::int32_t>& stages = program_.buckets[b].stages;
+      if (std::binary_search(stages.begin(), stages.end(), at.stage)) gathered_[b].last_contribution = position_;
     }
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "runtime/part_conversion.h"
 #include "storage/file.h"
 
 namespace millrace::runtime {
@@ -24,9 +25,7 @@ std::string dataset_name(const std::string& tensor) {
 }
 
 bool holds(const LocalStage& stage, TensorId tensor) {
-  if (stage.runner == nullptr) return false;
-  const auto order = stage.runner->parameters().order();
-  return std::find(order.begin(), order.end(), tensor) != order.end();
+  return stage.runner != nullptr && stage.runner->part_of(tensor) >= 0;
 }
 
 // A buffer has no optimizer state: the file keeps none of it.
@@ -55,6 +54,18 @@ void read(const storage::Group& group, const Tensor& tensor, void* data, kernels
   return precision == kernels::Precision::fp64 ? read<double>(group, tensor, data) : read<float>(group, tensor, data);
 }
 
+// The file has the whole; a rank takes what it holds.
+void read_part(const storage::Group& group, const Tensor& tensor, const StageRunner& runner, TensorId id, void* data) {
+  const kernels::Precision precision = runner.parameters().precision();
+  const Holding holding = runner.holding(id);
+  if (holding.kind == Holding::Kind::whole) return read(group, tensor, data, precision);
+  const std::int64_t size = kernels::real_bytes(precision);
+  std::vector<std::byte> whole(static_cast<std::size_t>(tensor.shape.elements_per_sample() * size));
+  read(group, tensor, whole.data(), precision);
+  pack(held_region(tensor.shape.dims, 0, holding, runner.group()->index()), whole.data(), size,
+       static_cast<std::byte*>(data));
+}
+
 }  // namespace
 
 int checkpoint_writer(const Bucket& bucket, std::size_t index) { return bucket.owners[index % bucket.owners.size()]; }
@@ -62,14 +73,14 @@ int checkpoint_writer(const Bucket& bucket, std::size_t index) { return bucket.o
 std::vector<TensorId> tensors_of_writer(const std::vector<Bucket>& buckets, int rank) {
   std::vector<TensorId> tensors;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (checkpoint_writer(buckets[b], b) != rank) continue;
+    if (buckets[b].shard != 0 || checkpoint_writer(buckets[b], b) != rank) continue;
     tensors.insert(tensors.end(), buckets[b].tensors.begin(), buckets[b].tensors.end());
   }
   return tensors;
 }
 
 void write_tensors(const std::filesystem::path& path, const Graph& graph, const std::vector<TensorId>& tensors,
-                   const std::vector<LocalStage>& stages) {
+                   const std::vector<LocalStage>& stages, const WholeTensors& whole) {
   storage::File file = storage::File::make(path);
   {
     storage::Group values = file.make_group(kValue);
@@ -79,12 +90,17 @@ void write_tensors(const std::filesystem::path& path, const Graph& graph, const 
       const auto stage =
           std::find_if(stages.begin(), stages.end(), [&](const LocalStage& s) { return holds(s, tensor); });
       const kernels::Precision precision = stage->runner->parameters().precision();
-      write(values, graph.tensor(tensor), stage->runner->parameters().value(tensor), precision);
+      const TensorId part = stage->runner->part_of(tensor);
+      const auto gathered = whole.find(tensor);
+      const bool here = gathered == whole.end();
+      write(values, graph.tensor(tensor),
+            here ? stage->runner->parameters().value(part) : gathered->second.front().data(), precision);
       if (!has_state(graph, tensor)) continue;
       const std::vector<std::string> names = stage->optimizer->state_names();
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (k == states.size()) states.push_back(file.make_group(names[k]));
-        write(states[k], graph.tensor(tensor), stage->optimizer->state(k, tensor), precision);
+        write(states[k], graph.tensor(tensor), here ? stage->optimizer->state(k, part) : gathered->second[k + 1].data(),
+              precision);
       }
     }
   }
@@ -100,12 +116,14 @@ void read_tensors(const FoundCheckpoint& checkpoint, const Graph& graph, const s
         if (!holds(stage, tensor)) continue;
         if (!file) file.emplace(storage::File::open(checkpoint.folder / described.name));
         kernels::StageParameters& parameters = stage.runner->parameters();
-        read(file->group(kValue), graph.tensor(tensor), parameters.value(tensor), parameters.precision());
+        const TensorId part = stage.runner->part_of(tensor);
+        read_part(file->group(kValue), graph.tensor(tensor), *stage.runner, tensor, parameters.value(part));
         parameters.values_changed();
         if (!has_state(graph, tensor)) continue;
         const std::vector<std::string> states = stage.optimizer->state_names();
         for (std::size_t k = 0; k < states.size(); ++k) {
-          read(file->group(states[k]), graph.tensor(tensor), stage.optimizer->state(k, tensor), parameters.precision());
+          read_part(file->group(states[k]), graph.tensor(tensor), *stage.runner, tensor,
+                    stage.optimizer->state(k, part));
         }
       }
     }

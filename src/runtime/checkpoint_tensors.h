@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/checkpoint_manifest.h"
+#include "runtime/checkpoint_parts.h"
 #include "runtime/program_runner.h"
 
 namespace millrace::runtime {
@@ -13,13 +14,14 @@ namespace millrace::runtime {
 /// Which rank writes each bucket of a checkpoint: its owners hold the same, so they take turns.
 int checkpoint_writer(const Bucket& bucket, std::size_t index);
 
-/// The parameters and buffers that `rank` writes.
+/// The parameters and buffers that `rank` writes; a tensor in parts is written by a rank that has the first.
 std::vector<TensorId> tensors_of_writer(const std::vector<Bucket>& buckets, int rank);
 
 /// Makes `file`, which is on the disk when this returns: group `value`, and one for each number that the optimizer
-/// keeps, each with a dataset of global shape for every tensor. \throws SystemError
+/// keeps, each with a dataset of global shape for every tensor. \param whole  those of which this rank has a part
+/// \throws SystemError
 void write_tensors(const std::filesystem::path& file, const Graph& graph, const std::vector<TensorId>& tensors,
-                   const std::vector<LocalStage>& stages);
+                   const std::vector<LocalStage>& stages, const WholeTensors& whole);
 
 /// Reads all tensors of this rank's stages, whatever plan wrote them, from the files of a checkpoint.
 /// \pre the checkpoint is of this graph and optimizer. \throws Error  a file cannot be read.

@@ -58,8 +58,9 @@ void Checkpoints::save(const TrainingCounters& counters, const Graph& graph, con
           return std::vector<double>();
         },
         observer);
+    const WholeTensors whole = gather_parts(graph, buckets, stages, rank_);
     const std::vector<double> described = agreement_.after(
-        kWidth, [&] { return write_own(counters.step, graph, buckets, stages); }, observer);
+        kWidth, [&] { return write_own(counters.step, graph, buckets, stages, whole); }, observer);
     agreement_.after(
         0,
         [&] {
@@ -74,7 +75,7 @@ void Checkpoints::save(const TrainingCounters& counters, const Graph& graph, con
 }
 
 std::vector<double> Checkpoints::write_own(std::int64_t step, const Graph& graph, const std::vector<Bucket>& buckets,
-                                           const std::vector<LocalStage>& stages) const {
+                                           const std::vector<LocalStage>& stages, const WholeTensors& whole) const {
   const std::vector<TensorId> tensors = tensors_of_writer(buckets, rank_);
   if (tensors.empty()) return std::vector<double>(kWidth);
   const std::filesystem::path folder = folders_.partial(step);
@@ -83,7 +84,7 @@ std::vector<double> Checkpoints::write_own(std::int64_t step, const Graph& graph
         fmt::format("{}: is not seen here: checkpoints need a folder that all hosts share", folder.string()));
   }
   const std::filesystem::path file = folder / tensor_file(rank_);
-  write_tensors(file, graph, tensors, stages);
+  write_tensors(file, graph, tensors, stages, whole);
   return numbers_of(describe_file(file));
 }
 

@@ -39,7 +39,7 @@ class Checkpoints {
 
  private:
   std::vector<double> write_own(std::int64_t step, const Graph& graph, const std::vector<Bucket>& buckets,
-                                const std::vector<LocalStage>& stages) const;
+                                const std::vector<LocalStage>& stages, const WholeTensors& whole) const;
   void complete(const TrainingCounters& counters, const Graph& graph, const std::vector<Bucket>& buckets,
                 const std::vector<double>& described) const;
 

@@ -18,9 +18,10 @@ bool reads(const Graph& graph, const std::vector<OpId>& ops, Role role) {
 }
 
 void append_rows(const ProgramStage& stage, int rank, std::vector<RowInterval>& into) {
-  const auto replica = std::find(stage.ranks.begin(), stage.ranks.end(), rank) - stage.ranks.begin();
+  const auto place = std::find(stage.ranks.begin(), stage.ranks.end(), rank) - stage.ranks.begin();
+  const std::size_t replica = stage.replica_of(static_cast<std::size_t>(place));
   for (const auto& micro_batch : stage.rows) {
-    const RowInterval rows = micro_batch[static_cast<std::size_t>(replica)];
+    const RowInterval rows = micro_batch[replica];
     if (!rows.empty()) into.push_back(rows);
   }
 }

@@ -23,7 +23,8 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
     const auto& ranks = first.stages[s].ranks;
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     runners.push_back(std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s), options.precision,
-                                                    options.seed, device.storage()));
+                                                    options.seed, device.storage(),
+                                                    PartGroup::make(first.stages[s], transport, nullptr)));
     StageRunner& runner = *runners.back();
     by_stage[s] = &runner;
     for (const auto* list : {&programs.train, &programs.evaluation}) {
@@ -36,8 +37,8 @@ RankReport forecast(const Graph& graph, const Programs& programs, const TrainOpt
       if (options.any_grid) nodes = std::max(nodes, tree_nodes(program, runner.stage(), rank));
     }
     report.gradients_bytes += static_cast<std::int64_t>(nodes) * runner.parameters().gradient_bytes();
-    report.optimizer_bytes +=
-        (first.post_validation ? 2 : 1) * Optimizer(graph, runner.parameters(), options.optimizer).state_bytes();
+    report.optimizer_bytes += (first.post_validation ? 2 : 1) *
+                              Optimizer(runner.part_graph(), runner.parameters(), options.optimizer).state_bytes();
     const StageRunner::Bytes bytes = runner.bytes_needed(device);
     report.activations_bytes += bytes.activations;
     report.workspace_bytes += bytes.workspace;

@@ -1,7 +1,8 @@
 // Collects the logical parameters of all stages on rank 0, for comparison and later for checkpoints.
-#include <algorithm>
+#include <cstring>
 
 #include "base/errors.h"
+#include "runtime/part_conversion.h"
 #include "runtime/trainer.h"
 
 namespace millrace::runtime {
@@ -15,6 +16,13 @@ std::vector<double> widened(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
+// What the owners of the bucket hold of the tensor.
+Region Trainer::region_of(const Bucket& bucket, TensorId tensor) const {
+  const auto& parts = programs_.train.front().stages[static_cast<std::size_t>(bucket.stages.front())].parts;
+  return held_region(graph_.tensor(tensor).shape.dims, 0, parts ? parts->parameters.at(tensor) : Holding{},
+                     bucket.shard);
+}
+
 std::vector<std::vector<double>> Trainer::gather_values() {
   constexpr int kTag = 0;
   comm::Transport& transport = around_.transport;
@@ -24,21 +32,21 @@ std::vector<std::vector<double>> Trainer::gather_values() {
   for (const Bucket& bucket : programs_.train.front().buckets) {
     const int owner = bucket.owners.front();
     for (const TensorId tensor : bucket.tensors) {
-      const std::int64_t size = graph_.tensor(tensor).shape.elements_per_sample() * element;
-      std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+      const Region part = region_of(bucket, tensor);
+      std::vector<std::byte> bytes(static_cast<std::size_t>(part.elements() * element));
       for (const auto& runner : stage_runners_) {
-        const auto& known = runner->graph().parameters;
-        const auto& buffers = runner->graph().buffers;
-        const bool here = std::binary_search(known.begin(), known.end(), tensor) ||
-                          std::binary_search(buffers.begin(), buffers.end(), tensor);
-        if (rank == owner && here)
-          std::copy_n(static_cast<const std::byte*>(runner->parameters().value(tensor)), size, bytes.begin());
+        const TensorId here = runner->part_of(tensor);
+        if (rank == owner && here >= 0) std::memcpy(bytes.data(), runner->parameters().value(here), bytes.size());
       }
       if (rank == owner && rank != 0) transport.wait(transport.send(bytes, 0, kTag));
       if (rank == 0 && rank != owner) transport.wait(transport.receive(bytes, owner, kTag));
       if (rank != 0) continue;
-      values[static_cast<std::size_t>(tensor)] =
+      const std::vector<double> own =
           options_.precision == kernels::Precision::fp64 ? widened<double>(bytes) : widened<float>(bytes);
+      std::vector<double>& all = values[static_cast<std::size_t>(tensor)];
+      all.resize(static_cast<std::size_t>(graph_.tensor(tensor).shape.elements_per_sample()));
+      unpack(part, reinterpret_cast<const std::byte*>(own.data()), sizeof(double),
+             reinterpret_cast<std::byte*>(all.data()));
     }
   }
   return values;

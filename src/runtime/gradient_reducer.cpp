@@ -19,7 +19,8 @@ GradientReducer::GradientReducer(const Program& program, std::vector<StageRunner
                                  comm::Transport& transport)
     : transport_(transport), states_(program.buckets.size()) {
   for (StageRunner* runner : runners) {
-    for (const StoredBucket& stored : stored_buckets(program, runner->stage())) {
+    for (const StoredBucket& stored :
+         stored_buckets(program, runner->stage(), runner->group() == nullptr ? 0 : runner->group()->index())) {
       state(stored.bucket).places.push_back({runner, stored.first, stored.count});
     }
   }
@@ -43,6 +44,7 @@ void GradientReducer::combine(State& state) {
       sum.storage() == kernels::Storage::real ? sum.range_elements(first.first, first.count) : 0;
   for (const BucketPlace& place : state.places) {
     kernels::StageParameters& parameters = place.runner->parameters();
+    place.runner->drop_repeated(place.first, place.count);
     parameters.combine_uses(place.first, place.count);
     if (&place == &first) continue;
     add_values(sum.gradient_range(first.first), parameters.gradient_range(place.first), elements, sum.precision());
@@ -101,7 +103,7 @@ void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) 
 void GradientReducer::clear(State& state, bool statistics) {
   for (const BucketPlace& place : state.places) {
     kernels::StageParameters& parameters = place.runner->parameters();
-    const Graph& graph = *place.runner->graph().graph;
+    const Graph& graph = place.runner->part_graph();
     for (std::size_t i = place.first; i < place.first + place.count; ++i) {
       const bool is_statistic = graph.tensor(parameters.order()[i]).role == Role::buffer;
       if (is_statistic == statistics) parameters.zero_gradients(i, 1);

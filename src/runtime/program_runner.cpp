@@ -11,6 +11,7 @@
 
 #include "base/errors.h"
 #include "program/attached.h"
+#include "program/rank_links.h"
 
 namespace millrace::runtime {
 namespace {
@@ -253,6 +254,7 @@ void ProgramRunner::note_result(const StepSums& sums, bool skipped) {
 
 void ProgramRunner::execute(const Instruction& instruction, std::int64_t iteration, Feed* feed,
                             const dataset::Batch* batch) {
+  if (goes_on(instruction)) return;
   switch (instruction.kind) {
     case InstructionKind::forward:
       return forward(instruction, iteration, *feed, *batch);
@@ -303,7 +305,7 @@ void ProgramRunner::forward(const Instruction& instruction, std::int64_t iterati
     context.valid_rows = valid_of(at.rows, its.valid);
     context.row_weight = its.row_weight;
     at.executable->forward(at.slot, context);
-    if (computes_loss(instruction.stage)) {
+    if (computes_loss(instruction.stage) && counts(instruction.stage)) {
       StepSums& to = evaluation_ != nullptr ? *evaluation_ : sums(iteration);
       take_loss(at, context.valid_rows, its.row_weight, to);
     }
@@ -362,6 +364,20 @@ void ProgramRunner::done(OpId op) {
 
 void ProgramRunner::start_reduction(std::int32_t bucket) {
   if (!tree_) reducer_.start(bucket);  // else all of them are summed at once, before the norm
+}
+
+// An executable makes its collectives itself, where the segments meet: all of a divided computation runs with its last
+// segment.
+bool ProgramRunner::goes_on(const Instruction& at) const {
+  if (at.collective >= 0) return true;
+  if (at.segment < 0) return false;
+  return static_cast<std::size_t>(at.segment) < collectives_of(program_, at).size();
+}
+
+// Every rank of a replica knows the loss: the first one tells it.
+bool ProgramRunner::counts(std::int32_t stage) const {
+  const PartGroup* const group = stages_[static_cast<std::size_t>(stage)].runner->group();
+  return group == nullptr || group->index() == 0;
 }
 
 bool ProgramRunner::computes_loss(std::int32_t stage) const {

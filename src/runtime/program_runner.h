@@ -122,6 +122,8 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void prolong(Seconds took);
   void start_reduction(std::int32_t bucket);
 
+  bool goes_on(const Instruction& instruction) const;
+  bool counts(std::int32_t stage) const;
   bool computes_loss(std::int32_t stage) const;
   Iteration& open(std::int64_t iteration) { return open_[static_cast<std::size_t>(iteration) % open_.size()]; }
   StepSums& sums(std::int64_t iteration) { return sums_[static_cast<std::size_t>(iteration) % sums_.size()]; }

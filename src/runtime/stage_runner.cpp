@@ -2,16 +2,28 @@
 #include "runtime/stage_runner.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/errors.h"
 #include "program/storage_order.h"
 #include "program/unroll.h"
+#include "runtime/part_conversion.h"
+#include "runtime/part_executable.h"
 #include "runtime/weight_versions.h"
 
 namespace millrace::runtime {
 namespace {
 
-int replica_of(const ProgramStage& stage, int rank) {
-  return static_cast<int>(std::find(stage.ranks.begin(), stage.ranks.end(), rank) - stage.ranks.begin());
+std::size_t replica_of(const ProgramStage& stage, int rank) {
+  const auto place = std::find(stage.ranks.begin(), stage.ranks.end(), rank);
+  return stage.replica_of(static_cast<std::size_t>(place - stage.ranks.begin()));
+}
+
+std::vector<TensorId> numbered(const std::vector<TensorId>& order, const StageParts* parts) {
+  std::vector<TensorId> result = order;
+  if (parts == nullptr) return result;
+  for (TensorId& tensor : result) tensor = parts->part_of.at(tensor);
+  return result;
 }
 
 bool ends_micro_batch(const Program& program, InstructionKind kind) {
@@ -22,19 +34,68 @@ bool ends_micro_batch(const Program& program, InstructionKind kind) {
 }  // namespace
 
 StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-                         std::uint64_t seed, kernels::Storage storage)
+                         std::uint64_t seed, kernels::Storage storage, std::unique_ptr<PartGroup> group)
     : stage_(stage),
       seed_(seed),
       graph_(make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops)),
-      parameters_(graph_, storage_order(program, stage), precision, storage),
+      group_(std::move(group)),
+      order_(storage_order(program, stage, group_ ? group_->index() : 0)),
+      parts_(group_ ? program.stages[static_cast<std::size_t>(stage)].parts : nullptr),
+      computed_(parts_ ? &parts_->devices[static_cast<std::size_t>(group_->index())].stage : &graph_),
+      parameters_(*computed_, numbered(order_, parts_.get()), precision, storage),
       recompute_(program.stages[static_cast<std::size_t>(stage)].recompute) {
-  parameters_.initialize(seed);
+  if (parts_ && storage == kernels::Storage::real) {
+    initialize_part();
+  } else {
+    parameters_.initialize(seed);
+  }
+}
+
+// Values are those of the whole tensors: a part takes its own.
+void StageRunner::initialize_part() {
+  const std::int64_t size = kernels::real_bytes(parameters_.precision());
+  for (const TensorId id : order_) {
+    const Tensor& tensor = graph_.graph->tensor(id);
+    const std::int64_t count = tensor.shape.elements_per_sample();
+    std::vector<std::byte> whole(static_cast<std::size_t>(count * size));
+    kernels::initial_values(tensor, count, seed_, parameters_.precision(), whole.data());
+    pack(held_region(tensor.shape.dims, 0, holding(id), group_->index()), whole.data(), size,
+         static_cast<std::byte*>(parameters_.value(part_of(id))));
+  }
+  parameters_.values_changed();
+}
+
+TensorId StageRunner::part_of(TensorId tensor) const {
+  if (std::find(order_.begin(), order_.end(), tensor) == order_.end()) return -1;
+  return parts_ ? parts_->part_of.at(tensor) : tensor;
+}
+
+Holding StageRunner::holding(TensorId tensor) const { return parts_ ? parts_->parameters.at(tensor) : Holding{}; }
+
+void StageRunner::drop_repeated(std::size_t first, std::size_t count) {
+  if (!parts_ || group_->index() == 0 || parameters_.storage() == kernels::Storage::none) return;
+  for (const auto& [tensor, op] : parts_->repeated) {
+    const auto place = std::find(parameters_.order().begin(), parameters_.order().end(), tensor);
+    const auto position = static_cast<std::size_t>(place - parameters_.order().begin());
+    if (position < first || position >= first + count) continue;
+    const std::int64_t bytes = parameters_.elements(tensor) * kernels::real_bytes(parameters_.precision());
+    std::memset(parameters_.gradient(tensor, op), 0, static_cast<std::size_t>(bytes));
+  }
+}
+
+std::unique_ptr<kernels::Executable> StageRunner::compile(kernels::Device& device,
+                                                          const kernels::CompileOptions& options) {
+  if (!parts_) return device.compile(graph_, parameters_, options);
+  if (parameters_.storage() == kernels::Storage::none) {
+    throw InvalidInput("the plan is tensor_parallel, which emulated devices do not run: simulate it");
+  }
+  return compile_part(*parts_, *graph_.graph, *group_, device, parameters_, options);
 }
 
 // Counts the live micro-batches of each row count through the rank's program.
 std::map<StageRunner::Key, int> StageRunner::peaks(const Program& program, int rank) const {
   const ProgramStage& stage = program.stages[static_cast<std::size_t>(stage_)];
-  const auto replica = static_cast<std::size_t>(replica_of(stage, rank));
+  const auto replica = replica_of(stage, rank);
   const RankProgram& list = program.ranks[static_cast<std::size_t>(rank)];
   std::map<Key, int> live, most;
   // Every state of a program that does not flush is reached by the iteration after the first that drains.
@@ -78,7 +139,7 @@ kernels::CompileOptions StageRunner::options_for(const Key& key, const Need& nee
 void StageRunner::compile(kernels::Device& device) {
   device_ = &device;
   parameters_.reserve_copies(copies_);
-  for (auto& [key, need] : needs_) need.executable = device.compile(graph_, parameters_, options_for(key, need));
+  for (auto& [key, need] : needs_) need.executable = compile(device, options_for(key, need));
 }
 
 StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
@@ -86,7 +147,7 @@ StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
   for (const auto& [key, need] : needs_) {
     kernels::CompileOptions options = options_for(key, need);
     options.slots = 0;  // most of the memory
-    const kernels::ExecutableBytes each = device.compile(graph_, parameters_, options)->bytes();
+    const kernels::ExecutableBytes each = compile(device, options)->bytes();
     bytes.activations += need.slots * each.per_slot;
     bytes.workspace += each.workspace;
   }
@@ -95,7 +156,7 @@ StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
 
 std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank) const {
   const ProgramStage& stage = program.stages[static_cast<std::size_t>(stage_)];
-  const auto replica = static_cast<std::size_t>(replica_of(stage, rank));
+  const auto replica = replica_of(stage, rank);
   std::vector<BoundMicroBatch> bound;
   for (const std::vector<RowInterval>& rows : stage.rows) {
     BoundMicroBatch place;

@@ -8,6 +8,7 @@
 
 #include "kernels/device.h"
 #include "program/program.h"
+#include "runtime/part_group.h"
 
 namespace millrace::runtime {
 
@@ -21,8 +22,10 @@ struct BoundMicroBatch {
 /// Programs (the full batch, the shorter last one, evaluation) are declared first, then compiled once, then bound.
 class StageRunner {
  public:
+  /// \param group  of the rank's replica, where it has several ranks
   StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-              std::uint64_t seed, kernels::Storage storage = kernels::Storage::real);
+              std::uint64_t seed, kernels::Storage storage = kernels::Storage::real,
+              std::unique_ptr<PartGroup> group = nullptr);
 
   /// Notes which row counts `program` needs on `rank`, how many micro-batches of each are alive at once, and how many
   /// versions of the weights.
@@ -44,9 +47,23 @@ class StageRunner {
   void updated(std::size_t first, std::size_t count);
 
   std::int32_t stage() const { return stage_; }
+  /// Of the part that this rank has, with the numbers of part_graph(), in the order of parameter_order().
   const kernels::StageParameters& parameters() const { return parameters_; }
   kernels::StageParameters& parameters() { return parameters_; }
+  /// The whole stage, which the executables of a part are seen as.
   const StageGraph& graph() const { return graph_; }
+  /// The graph of what this rank computes: the whole one, or that of its part.
+  const Graph& part_graph() const { return *computed_->graph; }
+  /// Parameters and buffers in storage order, with the numbers of the whole graph.
+  const std::vector<TensorId>& parameter_order() const { return order_; }
+  /// Of a tensor of the whole graph: its number in parameters(); -1 where the stage has none.
+  TensorId part_of(TensorId tensor) const;
+  /// How the replica holds it, and which part this rank has.
+  Holding holding(TensorId tensor) const;
+  PartGroup* group() const { return group_.get(); }
+  /// Empties what every rank of the replica computes and the first one's counts for, among `count` tensors of the
+  /// storage order from `first` on.
+  void drop_repeated(std::size_t first, std::size_t count);
 
   std::int64_t activation_bytes() const;  ///< of all slots
   std::int64_t workspace_bytes() const;
@@ -64,10 +81,16 @@ class StageRunner {
   };
   std::map<Key, int> peaks(const Program& program, int rank) const;
   kernels::CompileOptions options_for(const Key& key, const Need& need) const;
+  std::unique_ptr<kernels::Executable> compile(kernels::Device& device, const kernels::CompileOptions& options);
+  void initialize_part();
 
   std::int32_t stage_;
   std::uint64_t seed_;
   StageGraph graph_;
+  std::unique_ptr<PartGroup> group_;
+  std::vector<TensorId> order_;
+  std::shared_ptr<const StageParts> parts_;  // null: this rank computes the whole stage
+  const StageGraph* computed_;               // graph_, or that of the part
   kernels::StageParameters parameters_;
   std::vector<OpId> recompute_;
   std::map<Key, Need> needs_;

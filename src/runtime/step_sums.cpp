@@ -56,7 +56,7 @@ bool StepSums::is_lowest_owner(std::int32_t bucket) const {
 void StepSums::add_squares(std::int32_t bucket, const BucketPlace& place) {
   if (!is_lowest_owner(bucket)) return;
   for (std::size_t position = place.first; position < place.first + place.count; ++position) {
-    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameters().order()[position])];
+    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameter_order()[position])];
     if (entry >= 0) values_[static_cast<std::size_t>(entry)] = squares_of(place, position);  // else a buffer
   }
 }
@@ -72,7 +72,7 @@ bool StepSums::add_finite_squares(std::int32_t bucket, const BucketPlace& place)
   }
   if (!is_lowest_owner(bucket)) return true;
   for (std::size_t position = place.first; position < place.first + place.count; ++position) {
-    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameters().order()[position])];
+    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameter_order()[position])];
     if (entry >= 0) values_[static_cast<std::size_t>(entry)] += squares_of(place, position);
   }
   return true;

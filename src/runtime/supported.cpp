@@ -24,7 +24,7 @@ bool any(const Program& program, bool (*is)(const Instruction&)) {
 
 void require_supported(const Program& program, double clip_norm) {
   for (const ProgramStage& stage : program.stages) {
-    if (stage.tensor_parallel == 1) continue;
+    if (stage.tensor_parallel == 1 || stage.parts != nullptr) continue;
     refuse(fmt::format("stage {} of pipeline {} has tensor_parallel {}", stage.ref.stage, stage.ref.pipeline,
                        stage.tensor_parallel));
   }

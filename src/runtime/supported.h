@@ -6,7 +6,8 @@
 namespace millrace::runtime {
 
 /// \param clip_norm  of the gradients; 0: off.
-/// \throws InvalidInput  tensor-parallel stages and forwards that lag, which are planned and simulated, not run; and
+/// \throws InvalidInput  tensor-parallel stages whose parts are not known and forwards that lag, which are planned and
+/// simulated, not run; and
 ///                       clipping where updates do not wait for the norm.
 void require_supported(const Program& program, double clip_norm = 0);
 

@@ -69,14 +69,15 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
   for (std::size_t s = 0; s < first.stages.size(); ++s) {
     const auto& ranks = first.stages[s].ranks;
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
-    stage_runners_.push_back(std::make_unique<StageRunner>(graph, first, static_cast<std::int32_t>(s),
-                                                           options.precision, options.seed, device_.storage()));
+    stage_runners_.push_back(std::make_unique<StageRunner>(
+        graph, first, static_cast<std::int32_t>(s), options.precision, options.seed, device_.storage(),
+        PartGroup::make(first.stages[s], around_.transport, &watchdog_)));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
       for (const Program& program : *list) runner.require(program, rank);
     }
     runner.compile(device_);
-    optimizers_.push_back(std::make_unique<Optimizer>(graph, runner.parameters(), options.optimizer));
+    optimizers_.push_back(std::make_unique<Optimizer>(runner.part_graph(), runner.parameters(), options.optimizer));
     stages_[s] = {&runner, optimizers_.back().get()};
   }
   train_ = make_runners(programs.train, 0);

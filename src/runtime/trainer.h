@@ -18,6 +18,7 @@
 #include "runtime/optimizer.h"
 #include "runtime/outcome.h"
 #include "runtime/program_runner.h"
+#include "runtime/region.h"
 #include "runtime/signals.h"
 #include "runtime/stage_runner.h"
 #include "runtime/train_options.h"
@@ -86,6 +87,7 @@ class Trainer {
   void evaluate_if_due(RunObserver& observer, Outcome& outcome);
   EvaluationRow evaluate(std::int64_t iteration);
   RankReport rank_report() const;
+  Region region_of(const Bucket& bucket, TensorId tensor) const;
   std::string describe_wait(std::int64_t code, Seconds waited) const;
 
   const Graph& graph_;

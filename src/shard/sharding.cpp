@@ -170,7 +170,8 @@ Sharded shard(const Graph& graph, const cluster::Cluster& cluster, const cost::C
               const Request& request) {
   Sharded sharded{.graph = &graph, .annotations = request.annotations};
   sharded.ops = std::make_unique<OpTable>(graph);
-  sharded.tensors = std::make_unique<TensorTable>(graph, *sharded.ops, request.rows, request.real_bytes);
+  sharded.tensors =
+      std::make_unique<TensorTable>(graph, *sharded.ops, request.rows, request.real_bytes, request.split_rows);
   auto mesh = std::make_unique<Mesh>(request.axes);
   sharded.links = std::make_unique<MeshLinks>(*mesh, cluster);
   sharded.automatic = request.annotations.empty();

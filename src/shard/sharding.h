@@ -19,6 +19,7 @@ struct Request {
   std::int64_t micro_batches = 1;
   std::int64_t real_bytes = 4;
   std::int64_t optimizer_bytes = 8;  ///< of each trained number
+  bool split_rows = true;            ///< whether the batch may be cut
   ExpandOptions expand{};
 };
 

@@ -21,7 +21,8 @@ class Classes {
 
 }  // namespace
 
-TensorTable::TensorTable(const Graph& graph, const OpTable& ops, std::int64_t rows, std::int64_t real_bytes)
+TensorTable::TensorTable(const Graph& graph, const OpTable& ops, std::int64_t rows, std::int64_t real_bytes,
+                         bool split_rows)
     : rows_(rows) {
   for (const Tensor& tensor : graph.tensors()) {
     start_.push_back(extents_.size());
@@ -35,6 +36,9 @@ TensorTable::TensorTable(const Graph& graph, const OpTable& ops, std::int64_t ro
 
   Classes classes(extents_.size());
   std::vector<std::int64_t> units = extents_;
+  for (std::size_t t = 0; t < graph.tensors().size() && !split_rows; ++t) {
+    if (graph.tensors()[t].shape.batched) units[start_[t]] = 1;
+  }
   for (OpId op = 0; op < graph.size(); ++op) {
     for (int letter = 0; letter < ops.row(op).letter_count; ++letter) {
       const std::int64_t parts = ops.parts(op, letter);

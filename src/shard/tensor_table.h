@@ -14,7 +14,9 @@ namespace millrace::shard {
 /// the major factor of a reshape), so are all: the output of a fused qkv has as many units as there are heads.
 class TensorTable {
  public:
-  TensorTable(const Graph& graph, const OpTable& ops, std::int64_t rows, std::int64_t real_bytes = 4);
+  /// \param split_rows  whether the batch axis may be cut.
+  TensorTable(const Graph& graph, const OpTable& ops, std::int64_t rows, std::int64_t real_bytes = 4,
+              bool split_rows = true);
 
   TensorView view(TensorId tensor) const;
   std::int64_t rows() const { return rows_; }

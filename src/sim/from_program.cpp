@@ -16,6 +16,7 @@
 #include "graph/footprint.h"
 #include "program/attached.h"
 #include "program/kept_versions.h"
+#include "program/part_collectives.h"
 #include "sim/pieces.h"
 
 namespace millrace::sim {
@@ -130,9 +131,11 @@ class Translator {
 
   Bytes bytes_of(const Bucket& bucket) const {
     Bytes bytes;
-    for (const TensorId tensor : bucket.tensors) bytes += tensor_bytes(graph_.tensor(tensor), costs_.bytes_per_element);
-    const int parts = bucket.stages.empty() ? 1 : program_.stages[at(bucket.stages.front())].tensor_parallel;
-    return Bytes(bytes.value() / parts);
+    for (const TensorId tensor : bucket.tensors) {
+      const int parts = bucket.stages.empty() ? 1 : shards_of(program_.stages[at(bucket.stages.front())], tensor);
+      bytes += Bytes(tensor_bytes(graph_.tensor(tensor), costs_.bytes_per_element).value() / parts);
+    }
+    return bytes;
   }
 
   // Writes the steps of one rank.
@@ -286,12 +289,15 @@ class Translator {
       std::span<const OpId> ops = ops_of(all_.program_, instruction);
       const std::vector<Instruction>& list = all_.program_.ranks[at(rank_)].instructions;
       const auto piece = [&](std::span<const OpId> part) {
-        const Seconds time = count <= 0 ? Seconds(0)
-                                        : all_.costs_.compute({.kind = instruction.kind,
-                                                               .stage = instruction.stage,
-                                                               .rank = rank_,
-                                                               .rows = count,
-                                                               .ops = part});
+        Seconds time{};
+        const auto whole = [&](std::span<const OpId> some) {
+          return all_.costs_.compute(
+              {.kind = instruction.kind, .stage = instruction.stage, .rank = rank_, .rows = count, .ops = some});
+        };
+        if (count > 0 && stage.parts == nullptr) time = whole(part);
+        for (std::size_t i = 0; count > 0 && stage.parts != nullptr && i < part.size(); ++i) {
+          time += whole(part.subspan(i, 1)) * stage.parts->share(part[i], place_in(stage) % at(stage.tensor_parallel));
+        }
         steps_.push_back({.seconds = time.value(), .label = label});
       };
       bool any = false;
