@@ -273,6 +273,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     }
     request.partitioners.push_back(std::move(partitioner));
   }
+  if (arguments.time_limit_s) request.patience = Seconds(*arguments.time_limit_s);
   if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
   request.schedules.clear();
   for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});

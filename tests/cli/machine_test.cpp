@@ -113,7 +113,7 @@ TEST(Machine, WhenNothingFitsTheDocumentIsPrintedAllTheSame) {  // REPORTS M02
   const Workplace place;
   place.write("e.yaml", tiny("plan: {memory_limit: 1 KiB, micro_batches: 4}\n"));
   for (const char* command : {"plan", "simulate", "check"}) {
-    const Outcome outcome = place.run({command, "e.yaml", "--ranks", "2", "--format", "json"});
+    const Outcome outcome = place.run({command, "e.yaml", "--ranks", "2", "--time-limit", "5 min", "--format", "json"});
     EXPECT_EQ(outcome.code, 3) << command;
     const json all = document(outcome);
     EXPECT_TRUE(all.at("plans").empty());
