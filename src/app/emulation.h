@@ -25,6 +25,18 @@ struct EmulationFacts {
   bool disturbed = false;  ///< the real clock is so far off that this machine was too busy
 };
 
+/// What the devices of an emulated cluster would hold: their sizes without times, for forecasts.
+class EmulatedSizes {
+ public:
+  /// `session` outlives it.
+  explicit EmulatedSizes(const Session& session);
+  kernels::Device& device() { return *device_; }
+
+ private:
+  VirtualClock clock_{1.0};
+  std::unique_ptr<kernels::Device> device_;
+};
+
 class Emulation {
  public:
   /// Costs are those that the simulator takes under `contention: fixed`, so that both interpret a program alike. The

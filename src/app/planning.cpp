@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/memory_forecast.h"
 #include "app/print.h"
 #include "app/rank_exchange.h"
 #include "base/count.h"
@@ -165,6 +166,14 @@ planner::SimulatedRanking search_settings(const PlanSection& plan) {
   return settings;
 }
 
+bool is_over_a_limit(const plan::Problem& problem, const plan::PlanReport& report) {
+  for (int device = 0; device < problem.cluster->size(); ++device) {
+    const std::optional<Bytes> limit = problem.memory_of(device);
+    if (limit && report.peak_memory_bytes > limit->value()) return true;
+  }
+  return false;
+}
+
 // What turns out to be impossible goes to the refused plans.
 void simulate_candidates(const Session& session, const plan::Problem& problem, planner::SimulatedRanking settings,
                          Planned& planned) {
@@ -176,15 +185,24 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   settings.hiding = hiding_of(experiment);
   // Where the next iteration starts stage by stage, what counts is its distance from the one before.
   settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
-  planned.choices = planner::rank_by_simulation(problem, ranking.plans, settings).choices;
+  const MemoryForecast forecast(session);
+  settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
+  planner::SimulatedCounts counts = planner::rank_by_simulation(problem, ranking.plans, settings);
+  planned.choices = std::move(counts.choices);
   while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
     const plan::Candidate& refused = ranking.plans.back();
-    ranking.refusals.push_back({refused.report.partitioner, refused.report.schedule, refused.report.micro_batches,
-                                refused.report.pipelines,
-                                static_cast<int>(refused.plan.pipelines.front().stages.size()),
-                                plan::Refusal::not_offered, refused.report.why_not});
+    if (counts.least_refused_memory == Bytes(refused.report.peak_memory_bytes)) {
+      ranking.least_memory =
+          planner::LeastMemory{*counts.least_refused_memory, false, planner::fullest_stage(refused.report)};
+    }
+    ranking.refusals.push_back(
+        {refused.report.partitioner, refused.report.schedule, refused.report.micro_batches, refused.report.pipelines,
+         static_cast<int>(refused.plan.pipelines.front().stages.size()),
+         is_over_a_limit(problem, refused.report) ? plan::Refusal::memory_exceeded : plan::Refusal::not_offered,
+         refused.report.why_not});
     ranking.plans.pop_back();
   }
+  if (!ranking.plans.empty()) ranking.least_memory.reset();
 }
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
@@ -201,10 +219,12 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   if (candidate.report.feasible) {
     planned.ranking.plans.push_back(std::move(candidate));
     simulate_candidates(session, problem, {.deeper_warmup = false}, planned);
-    if (planned.ranking.plans.empty()) {
-      throw InvalidInput(
-          fmt::format("{}: {}", session.experiment.plan.file->string(), planned.ranking.refusals.back().detail));
-    }
+    if (!planned.ranking.plans.empty()) return planned;
+    const plan::Refused& refused = planned.ranking.refusals.back();
+    const std::string file = session.experiment.plan.file->string();
+    if (refused.reason != plan::Refusal::memory_exceeded)
+      throw InvalidInput(fmt::format("{}: {}", file, refused.detail));
+    planned.why_not = fmt::format("the plan of {} does not fit: {}", file, refused.detail);
   } else {
     planned.why_not = fmt::format("the plan of {} does not fit: {}", session.experiment.plan.file->string(),
                                   candidate.report.why_not);
@@ -284,7 +304,9 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   Planned planned;
   planned.ranking = search(request, session.experiment);
   set_warmup(session.experiment, planned.ranking);
-  simulate_candidates(session, request.problem, search_settings(section), planned);
+  planner::SimulatedRanking settings = search_settings(section);
+  if (arguments.command == "plan") settings.asked = top;
+  simulate_candidates(session, request.problem, settings, planned);
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;

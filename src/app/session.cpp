@@ -69,10 +69,14 @@ void settle_iterations(Experiment& experiment, const dataset::Source& source) {
 }
 
 // Nothing is computed, so graphs that cannot be trained run too; an epoch is whole batches.
-std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+std::unique_ptr<dataset::Source> empty_source(const Experiment& experiment) {
   constexpr std::int64_t kEpoch = 50'000;  // that of synthetic data
   const std::int64_t batch = experiment.data.batch;
-  auto source = std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+  return std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+}
+
+std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+  auto source = empty_source(experiment);
   settle_iterations(experiment, *source);
   return source;
 }
@@ -259,6 +263,16 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
   auto source = open_source(experiment, session.graph);
   settle_iterations(experiment, *source);
   return source;
+}
+
+SampleCounts sample_counts(const Session& session) {
+  const Experiment& experiment = session.experiment;
+  try {
+    const auto source = session.cluster.emulated() ? empty_source(experiment) : open_source(experiment, session.graph);
+    return {source->samples(dataset::Split::train), source->samples(dataset::Split::test)};
+  } catch (const Error&) {
+    return {experiment.data.batch, 0};
+  }
 }
 
 std::string precision_name(const Experiment& experiment) {

@@ -1,6 +1,7 @@
 // What every rank holds of an experiment before there is a plan: the file, the graph, the data and the machine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,13 @@ std::string why_not_trainable(const Graph& graph);
 /// On an emulated cluster samples have numbers only, and any graph runs.
 /// \throws InvalidInput  also when the graph cannot be trained, or the experiment asks for what is only simulated.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
+
+/// Samples of the data, as open_data() gives them; where it cannot be opened, one training batch.
+struct SampleCounts {
+  std::int64_t train = 0;
+  std::int64_t test = 0;
+};
+SampleCounts sample_counts(const Session& session);
 
 /// "fp32" or "fp64".
 std::string precision_name(const Experiment& experiment);

@@ -1,10 +1,12 @@
 // `millrace simulate`: iterations of the best plan in simulated time, their pictures and their traces.
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/memory_forecast.h"
 #include "app/planning.h"
 #include "app/prediction.h"
 #include "app/print.h"
@@ -65,24 +67,30 @@ std::vector<record::TraceCounter> counters(const Profile& profile) {
   return all;
 }
 
-void print_ranks(const sim::Simulation& run, const Profile& profile) {
+// What the devices will hold; where they are not known, the highest point of what was counted.
+std::vector<plan::StageMemory> held_by_ranks(const Session& session, const Plan& plan, const Profile& profile) {
+  if (const auto memory = MemoryForecast(session).of(plan)) return memory->ranks;
+  std::vector<plan::StageMemory> held;
+  for (const sim::MemorySample& peak : sim::peaks(profile)) held.push_back(peak.memory);
+  return held;
+}
+
+void print_ranks(const sim::Simulation& run, const std::vector<plan::StageMemory>& held) {
   planner::Table table{{"rank", "busy", "idle", "waits for messages", "for gradients", "for tensors",
                         "live micro-batches", "peak memory"},
                        {}};
-  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
     table.rows.push_back({std::to_string(r), format(run.busy[r]), format(run.idle[r]), format(run.exposed[r][0]),
                           format(run.exposed[r][1]), format(run.exposed[r][2]),
-                          std::to_string(run.peak_live_micro_batches[r]), format(peak[r].memory.total())});
+                          std::to_string(run.peak_live_micro_batches[r]), format(held[r].total())});
   }
   print(table_text(table));
 }
 
-nlohmann::json ranks_json(const sim::Simulation& run, const Profile& profile) {
+nlohmann::json ranks_json(const sim::Simulation& run, const std::vector<plan::StageMemory>& held) {
   nlohmann::json ranks = nlohmann::json::array();
-  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
-    const plan::StageMemory& m = peak[r].memory;
+    const plan::StageMemory& m = held[r];
     ranks.push_back({{"rank", r},
                      {"busy_s", run.busy[r].value()},
                      {"idle_s", run.idle[r].value()},
@@ -122,6 +130,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   take_times(session, run, report);
   const Timeline timeline = drawn(program, run.timeline);
   const Profile profile = profile_of(session, program, timeline);
+  const std::vector<plan::StageMemory> held = held_by_ranks(session, chosen.plan, profile);
   const std::optional<sim::Goodput> left = goodput(session);
   std::string facts = fmt::format("iteration {} · {:.1f} samples/s · bubble {:.1f} %", format(run.iteration_time),
                                   report.throughput_samples_per_s, run.bubble_fraction * 100);
@@ -138,7 +147,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
         {"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
         {"kind", "simulated"},
         {"plans", {plan_json(report, session.graph)}},
-        {"ranks", ranks_json(run, profile)}};
+        {"ranks", ranks_json(run, held)}};
     if (left) {
       document["goodput"] = {{"fraction", left->fraction},
                              {"checkpoint_every_s", left->checkpoint_every.value()},
@@ -150,7 +159,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   if (arguments.explain) print_explanation(session, report);
   print("simulated: " + facts + "\n\n");
   if (arguments.timeline) print(record::timeline_text(program, timeline) + "\n");
-  print_ranks(run, profile);
+  print_ranks(run, held);
   return ExitCode::done;
 }
 

@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "plan/bounds.h"
 #include "planner/order_costs.h"
-#include "planner/program_memory.h"
 #include "planner/schedule_rules.h"
 #include "planner/simulated.h"
 #include "program/lowering.h"
@@ -66,6 +65,8 @@ class Ranker {
     for (const std::size_t i : order(bounds)) judge(i, bounds[i]);
     sort();
     settle_first();
+    settle_memory();
+    if (!choices_.empty()) counts_.choices = std::move(choices_.front());
     return counts_;
   }
 
@@ -150,6 +151,7 @@ class Ranker {
       candidate.report.feasible = false;
       candidate.report.why_not =
           fmt::format("its order keeps {} on the fullest rank", format(Bytes(peak(winner->memory))));
+      take_memory(winner->memory, candidate.report);
       return;
     }
     vary(*winner, choices_[index]);
@@ -316,9 +318,13 @@ class Ranker {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores_[a] < scores_[b]; });
     std::vector<plan::Candidate> sorted;
-    for (const std::size_t i : order) sorted.push_back(std::move(candidates_[i]));
-    if (!order.empty()) counts_.choices = std::move(choices_[order.front()]);
+    std::vector<std::vector<std::string>> choices;
+    for (const std::size_t i : order) {
+      sorted.push_back(std::move(candidates_[i]));
+      choices.push_back(std::move(choices_[i]));
+    }
     candidates_ = std::move(sorted);
+    choices_ = std::move(choices);
     std::sort(scores_.begin(), scores_.end());
   }
 
@@ -328,6 +334,50 @@ class Ranker {
     plan::Candidate& first = candidates_.front();
     if (with_quick_order(first.plan) == first.plan) return;
     take(simulate(first.plan), first);
+  }
+
+  // Those that were asked for come first, in their order; those whose devices have too little come last.
+  void settle_memory() {
+    if (!settings_.device_memory) return;
+    std::size_t fitting = 0;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (scores_[i].first == 3) continue;
+      if (fitting == settings_.asked) {
+        scores_[i].first += 4;
+        continue;
+      }
+      plan::Candidate& candidate = candidates_[i];
+      std::optional<ProgramMemory> memory = settings_.device_memory(candidate.plan);
+      if (memory && !fits(*memory)) memory = recomputed_instead(candidate, *memory);
+      if (memory) take_memory(*memory, candidate.report);
+      if (memory && !fits(*memory)) {
+        const Bytes needed(peak(*memory));
+        counts_.least_refused_memory = std::min(needed, counts_.least_refused_memory.value_or(needed));
+        candidate.report.feasible = false;
+        candidate.report.why_not = fmt::format("its devices hold {} on the fullest rank", format(needed));
+        scores_[i] = {9, 0};
+        continue;
+      }
+      ++fitting;
+      plan::PlanReport& report = candidate.report;
+      report.memory_efficiency =
+          report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
+      if (problem_.objective != plan::Objective::memory_efficiency) continue;
+      judged_value(report, report.memory_efficiency);
+      scores_[i].second = value(report, report.iteration_time_s);
+    }
+    sort();
+  }
+
+  // Where the problem leaves it open and the plan keeps too much, the plan that computes all stages again.
+  ProgramMemory recomputed_instead(plan::Candidate& candidate, const ProgramMemory& memory) {
+    if (problem_.recompute != plan::Recompute::automatic) return memory;
+    Plan again = with_recompute(candidate.plan, true);
+    if (again == candidate.plan) return memory;
+    std::optional<ProgramMemory> less = settings_.device_memory(again);
+    if (!less || !fits(*less)) return memory;
+    take(simulate(std::move(again)), candidate);
+    return *less;
   }
 
   const plan::Problem& problem_;

@@ -69,7 +69,7 @@ std::vector<TensorId> tensors_of_writer(const std::vector<Bucket>& buckets, int 
 }
 
 void write_tensors(const std::filesystem::path& path, const Graph& graph, const std::vector<TensorId>& tensors,
-                   const std::vector<LocalStage>& stages) {
+                   const std::vector<LocalStage>& stages, const std::function<void()>& written) {
   storage::File file = storage::File::make(path);
   {
     storage::Group values = file.make_group(kValue);
@@ -80,11 +80,13 @@ void write_tensors(const std::filesystem::path& path, const Graph& graph, const 
           std::find_if(stages.begin(), stages.end(), [&](const LocalStage& s) { return holds(s, tensor); });
       const kernels::Precision precision = stage->runner->parameters().precision();
       write(values, graph.tensor(tensor), stage->runner->parameters().value(tensor), precision);
+      written();
       if (!has_state(graph, tensor)) continue;
       const std::vector<std::string> names = stage->optimizer->state_names();
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (k == states.size()) states.push_back(file.make_group(names[k]));
         write(states[k], graph.tensor(tensor), stage->optimizer->state(k, tensor), precision);
+        written();
       }
     }
   }

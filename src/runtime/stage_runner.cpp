@@ -81,12 +81,16 @@ void StageRunner::compile(kernels::Device& device) {
   for (auto& [key, need] : needs_) need.executable = device.compile(graph_, parameters_, options_for(key, need));
 }
 
-StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
+StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device, KnownBytes& known) {
   Bytes bytes;
   for (const auto& [key, need] : needs_) {
-    kernels::CompileOptions options = options_for(key, need);
-    options.slots = 0;  // most of the memory
-    const kernels::ExecutableBytes each = device.compile(graph_, parameters_, options)->bytes();
+    const auto [entry, is_new] = known.try_emplace({stage_, key.rows, key.training, need.split_backward});
+    kernels::ExecutableBytes& each = entry->second;
+    if (is_new) {
+      kernels::CompileOptions options = options_for(key, need);
+      options.slots = 0;  // most of the memory
+      each = device.compile(graph_, parameters_, options)->bytes();
+    }
     bytes.activations += need.slots * each.per_slot;
     bytes.workspace += each.workspace;
   }
