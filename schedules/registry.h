@@ -35,9 +35,6 @@ enum class Placement : std::uint8_t {
   both_ways   ///< two pipelines of p stages: stage s of the second on the list of stage p − 1 − s of the first
 };
 
-/// "one_stage", "in_turn", …
-std::string_view name(Placement placement);
-
 /// A pure function: the same plan gives the same order. \throws InvalidInput  naming the rule that the plan breaks.
 using OrderFunction = ComputeOrder (*)(const Plan&, const StageDag&, const StageCosts&, const config::Values& options);
 

@@ -14,6 +14,7 @@
 #include "app/print.h"
 #include "base/text.h"
 #include "plan/plan_text.h"
+#include "planner/simulated.h"
 
 namespace millrace::app {
 namespace {
@@ -51,10 +52,10 @@ json plan_cell(const CellTask& task) {
   plan::Candidate& best = planned.ranking.plans.front();
   json document{{"status", "done"}, {"reason", ""}, {"kind", "simulated"}};
   if (task.command == CellCommand::simulate) {
-    constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
-    const Program program = training_program(session, best.plan, session.experiment.data.batch, kAnyTag);
-    const sim::Simulation run = predict(session, program);
-    take_times(session, run, best.report);
+    const Prediction prediction = predict_plan(session, best.plan);
+    const sim::Simulation& run = prediction.run;
+    planner::take_memory(prediction.memory, best.report);
+    planner::take_times(run, session.experiment.data.batch, best.report);
     document["ranks"] = ranks_json(run);
   }
   json result = plan_json(best.report, session.graph);

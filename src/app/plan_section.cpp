@@ -77,7 +77,16 @@ std::vector<Choice> read_choices(config::Reader& reader, const std::string& key,
     }
     return choices;
   }
-  for (const config::Field& item : field.items_or_one()) choices.push_back(read_choice(item, key, rows));
+  for (const config::Field& item : field.items_or_one()) {
+    Choice choice = read_choice(item, key, rows);
+    const auto same = [&](const Choice& other) {
+      return other.name == choice.name && other.options.all() == choice.options.all();
+    };
+    if (!choice.name.empty() && std::any_of(choices.begin(), choices.end(), same)) {
+      item.refuse(fmt::format("'{}' is given twice, with the same options", choice.name));
+    }
+    choices.push_back(std::move(choice));
+  }
   return choices;
 }
 
@@ -131,11 +140,19 @@ Node write_stages(const PlanSection& plan) {
   return stages;
 }
 
+// A candidate of a list.
+template <class Number>
+void add_once(const config::Field& item, Number number, std::vector<Number>& list) {
+  if (std::find(list.begin(), list.end(), number) != list.end()) item.refuse("given twice");
+  list.push_back(number);
+}
+
 void read_micro_batches(config::Reader& reader, PlanSection& plan) {
   const config::Field count = reader.field("micro_batches");
   const config::Field size = reader.field("micro_batch_size");
   if (count && !count.is_word("auto")) {
-    for (const config::Field& item : count.items_or_one()) plan.micro_batches.push_back(item.as(config::Integer{1}));
+    for (const config::Field& item : count.items_or_one())
+      add_once(item, item.as(config::Integer{1}), plan.micro_batches);
   }
   if (!size) return;
   plan.micro_batch_size = size.as(config::Integer{1});
@@ -148,7 +165,7 @@ void read_bucket_sizes(config::Reader& reader, PlanSection& plan) {
   if (!field) return;
   plan.bucket_sizes.clear();
   if (field.is_word("auto")) return;
-  for (const config::Field& item : field.items_or_one()) plan.bucket_sizes.push_back(item.as(config::Size{}));
+  for (const config::Field& item : field.items_or_one()) add_once(item, item.as(config::Size{}), plan.bucket_sizes);
   if (plan.bucket_sizes.empty()) field.refuse("found an empty list, allowed: auto, a size, or sizes");
 }
 

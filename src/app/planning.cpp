@@ -205,12 +205,23 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   if (!ranking.plans.empty()) ranking.least_memory.reset();
 }
 
+// Clipping needs the norm of all gradients before an update, which a schedule that does not flush never has.
+void require_norm(const Experiment& experiment, const std::string& schedule) {
+  if (experiment.train.clip_norm <= 0) return;
+  if ((schedules::by_name(schedule).capabilities & schedules::kSynchronous) != 0) return;
+  throw InvalidInput(
+      fmt::format("{} {}: schedule {} updates weights without waiting for the global gradient norm; "
+                  "leave train.clip_norm out, or take a synchronous schedule",
+                  cited(experiment, "train.clip_norm"), experiment.train.clip_norm, schedule));
+}
+
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   problem.recompute = plan::Recompute::none;  // beside what the file says
   plan::Candidate candidate;
   candidate.plan =
       plan::load_plan(*session.experiment.plan.file, session.graph,
                       {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
+  require_norm(session.experiment, candidate.plan.schedule);
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -230,21 +241,6 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
                                   candidate.report.why_not);
   }
   return planned;
-}
-
-void set_warmup(const Experiment& experiment, planner::Ranking& ranking) {
-  const PlanSection& section = experiment.plan;
-  if (section.warmup.empty()) return;
-  for (plan::Candidate& candidate : ranking.plans) {
-    for (Pipeline& pipeline : candidate.plan.pipelines) {
-      if (section.warmup.size() != pipeline.stages.size()) {
-        throw InvalidInput(fmt::format("{} has {} entries, the plan has {}; plan.stages fixes their number",
-                                       cited(experiment, "plan.warmup"), section.warmup.size(),
-                                       counted(static_cast<std::int64_t>(pipeline.stages.size()), "stage")));
-      }
-      pipeline.warmup = section.warmup;
-    }
-  }
 }
 
 // Errors of the user's own stages cite the key.
@@ -275,6 +271,13 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
   if (section.file || plan::is_published(plan::objective_by_name(section.objective))) return;
   check_counts(session, arguments);
   micro_batch_counts(session);
+  const auto stages = section.explicit_stages.empty() ? static_cast<std::size_t>(section.stages.value_or(0))
+                                                      : section.explicit_stages.size();
+  if (stages > 0 && !section.warmup.empty() && section.warmup.size() != stages) {
+    throw InvalidInput(fmt::format("{} has {} entries, the plan has {}", cited(session.experiment, "plan.warmup"),
+                                   section.warmup.size(), counted(static_cast<std::int64_t>(stages), "stage")));
+  }
+  for (const Choice& choice : section.schedules) require_norm(session.experiment, choice.name);
 }
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
@@ -285,7 +288,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   request.problem = problem_of(session, cost);
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
-  if (!published) check_counts(session, arguments);
+  if (!published) check_plan_settings(session, arguments);
   for (const Choice& choice : section.partitioners) {
     planner::PartitionerChoice partitioner{choice.name, choice.options};
     if (arguments.time_limit_s && partitioner.options.has("time_limit")) {
@@ -298,12 +301,12 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   request.schedules.clear();
   for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
+  request.warmup = section.warmup;
   const auto top = static_cast<std::size_t>(arguments.top);
   request.judged_again = simulates(request.problem);
   request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
   Planned planned;
   planned.ranking = search(request, session.experiment);
-  set_warmup(session.experiment, planned.ranking);
   planner::SimulatedRanking settings = search_settings(section);
   if (arguments.command == "plan") settings.asked = top;
   simulate_candidates(session, request.problem, settings, planned);
@@ -329,16 +332,21 @@ Planned make_plans_together(const Session& session, const Arguments& arguments, 
   return planned;
 }
 
+plan::Candidate& best_of(const Session& session, const Arguments& arguments, Planned& planned) {
+  if (planned.ranking.plans.empty()) {
+    if (arguments.format == Format::json) print(plans_document(session, planned));
+    throw Error(ExitCode::infeasible, planned.why_not);
+  }
+  return planned.ranking.plans.front();
+}
+
 Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world) {
   Chosen chosen;
-  const Planned planned = make_plans_together(session, arguments, world);
+  Planned planned = make_plans_together(session, arguments, world);
   const std::string text = world.on_root_then_all([&] {
-    if (planned.ranking.plans.empty()) {
-      if (arguments.format == Format::json) print(plans_document(session, planned));
-      throw Error(ExitCode::infeasible, planned.why_not);
-    }
-    chosen.report = planned.ranking.plans.front().report;
-    return plan::to_yaml(planned.ranking.plans.front().plan, session.graph);
+    const plan::Candidate& best = best_of(session, arguments, planned);
+    chosen.report = best.report;
+    return plan::to_yaml(best.plan, session.graph);
   });
   config::Problems problems;
   const config::Node document = config::load_text(text, nullptr, problems);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "plan/plan_text.h"
+#include "planner/simulated.h"
 
 namespace millrace::app {
 namespace {
@@ -108,7 +109,7 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
   world.on_root_then_all([&] {
     const sim::Simulation simulation = predict(session, programs.train.front());
     predicted_ = *chosen.report;
-    take_times(session, simulation, predicted_);
+    planner::take_times(simulation, session.experiment.data.batch, predicted_);
     for (const TimelineRow& row : simulation.timeline.rows) {
       if (row.iteration == 0) predicted_s_.push_back((row.end - row.start).value());
     }

@@ -42,6 +42,10 @@ class Evaluation {
 
  private:
   const Pipeline& pipeline(int p) const { return plan_.pipelines[static_cast<std::size_t>(p)]; }
+  const std::vector<int>& depths(int p) const {
+    return times_.cuts.cuts[static_cast<std::size_t>(times_.cuts.of_pipeline[static_cast<std::size_t>(p)])]
+        .depth_from_end;
+  }
   const std::vector<StageTimes>& times(int p) const { return times_.stages[static_cast<std::size_t>(p)]; }
 
   void stages(int p) {
@@ -241,7 +245,10 @@ class Evaluation {
       one += stage.per_slot;
       const std::vector<int>& warmup = pipeline(row.pipeline).warmup;
       if (warmup.empty()) {
-        live.push_back(traits.live(stage.micro_batches, stage.stages - stage.index, stage.stages));
+        // Stages behind it in the DAG of stages, not in their numbers (METHODS 2).
+        const std::vector<int>& depth = depths(row.pipeline);
+        live.push_back(traits.live(stage.micro_batches, depth[static_cast<std::size_t>(row.index)] + 1,
+                                   *std::max_element(depth.begin(), depth.end()) + 1));
       } else {  // a stage that warms up by w counts as one with w behind it
         live.push_back(traits.live(stage.micro_batches, warmup[static_cast<std::size_t>(row.index)] + 1,
                                    *std::max_element(warmup.begin(), warmup.end()) + 1));

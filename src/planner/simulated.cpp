@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "sim/network.h"
 
 namespace millrace::planner {
@@ -76,6 +77,16 @@ sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& clus
     costs.ports = network->ports();
   }
   return costs;
+}
+
+void take_times(const sim::Simulation& run, std::int64_t batch, plan::PlanReport& report) {
+  report.iteration_time_s = run.iteration_time.value();
+  report.makespan_s = run.makespan.value();
+  report.throughput_samples_per_s = static_cast<double>(batch) / report.iteration_time_s;
+  report.bubble_fraction = run.bubble_fraction;
+  report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
+                                 run.hidden(sim::Traffic::tensor)};
+  report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
 }
 
 }  // namespace millrace::planner

@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
+#include "planner/fold_plan.h"
 #include "planner/order_costs.h"
 #include "planner/schedule_rules.h"
 #include "planner/simulated.h"
@@ -82,13 +82,7 @@ class Ranker {
 
   double value(const Trial& trial) const {
     if (problem_.objective != plan::Objective::memory_efficiency) return trial.seconds();
-    return trial.seconds() * static_cast<double>(peak(trial.memory));
-  }
-
-  static std::int64_t peak(const ProgramMemory& memory) {
-    std::int64_t most = 0;
-    for (const plan::StageMemory& rank : memory.ranks) most = std::max(most, rank.total().value());
-    return most;
+    return trial.seconds() * static_cast<double>(trial.memory.peak());
   }
 
   // No variant of the candidate has a better value. A device holds one micro-batch of its fullest stage at the least,
@@ -150,7 +144,7 @@ class Ranker {
       scores_[index].first = 3;
       candidate.report.feasible = false;
       candidate.report.why_not =
-          fmt::format("its order keeps {} on the fullest rank", format(Bytes(peak(winner->memory))));
+          fmt::format("its order keeps {} on the fullest rank", format(Bytes(winner->memory.peak())));
       take_memory(winner->memory, candidate.report);
       return;
     }
@@ -160,16 +154,19 @@ class Ranker {
     best_ = std::min(best_, scores_[index].second);
   }
 
+  // Equal parts of the plan once. Rows of the timeline are of no use here.
   Trial simulate(Plan plan) {
-    const Program program =
-        lower(*problem_.graph, plan, fitted_order(plan, problem_), problem_.batch, {.hiding = settings_.hiding});
+    const FoldedPlan folded =
+        fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
+    const Program program = lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch,
+                                  {.hiding = settings_.hiding});
     sim::Options options = settings_.options;
     options.iterations += 2 * program.overlap;
     ++counts_.simulated;
     const bool reduces = std::any_of(program.buckets.begin(), program.buckets.end(),
                                      [](const Bucket& bucket) { return bucket.owners.size() > 1; });
-    return {std::move(plan), sim::simulate(*problem_.graph, program, costs_, options), program_memory(program, bytes_),
-            reduces};
+    sim::Simulation run = sim::simulate(*problem_.graph, program, folded_costs(costs_, folded), options);
+    return {std::move(plan), unfold(std::move(run), folded), unfold(program_memory(program, bytes_), folded), reduces};
   }
 
   bool fits(const ProgramMemory& memory) const {
@@ -260,35 +257,14 @@ class Ranker {
   }
 
   void take(const Trial& trial, plan::Candidate& candidate) {
-    const sim::Simulation& run = trial.run;
     std::map<std::string, std::string> schedule_options = std::move(candidate.plan.schedule_options);
     candidate.plan = trial.plan;
     candidate.plan.schedule_options = std::move(schedule_options);  // without what made the search quick
     plan::PlanReport& report = candidate.report;
-    report.iteration_time_s = run.iteration_time.value();
-    report.makespan_s = run.makespan.value();
-    report.throughput_samples_per_s = static_cast<double>(problem_.batch) / report.iteration_time_s;
-    report.bubble_fraction = run.bubble_fraction;
-    report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
-                                   run.hidden(sim::Traffic::tensor)};
-    if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     take_memory(trial.memory, report);
-    report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
+    take_times(trial.run, problem_.batch, report);
+    if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
-  }
-
-  // That of the order, where closed forms could only bound it. Rows of a report are the program's stages.
-  static void take_memory(const ProgramMemory& memory, plan::PlanReport& report) {
-    std::int64_t sum = 0;
-    for (const plan::StageMemory& rank : memory.ranks) sum += rank.total().value();
-    report.peak_memory_bytes = peak(memory);
-    report.mean_memory_bytes = sum / static_cast<std::int64_t>(memory.ranks.size());
-    for (std::size_t s = 0; s < report.stages.size(); ++s) {
-      plan::StageReport& row = report.stages[s];
-      row.live_micro_batches = memory.live_micro_batches[s];
-      row.memory = memory.stages[s];
-      row.memory_bytes = row.memory.total().value();
-    }
   }
 
   // What is proven of closed forms need not hold in simulated time: the bound is one that holds for any judge.
@@ -351,7 +327,7 @@ class Ranker {
       if (memory && !fits(*memory)) memory = recomputed_instead(candidate, *memory);
       if (memory) take_memory(*memory, candidate.report);
       if (memory && !fits(*memory)) {
-        const Bytes needed(peak(*memory));
+        const Bytes needed(memory->peak());
         counts_.least_refused_memory = std::min(needed, counts_.least_refused_memory.value_or(needed));
         candidate.report.feasible = false;
         candidate.report.why_not = fmt::format("its devices hold {} on the fullest rank", format(needed));

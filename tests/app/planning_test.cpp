@@ -70,6 +70,25 @@ TEST(Planning, WarmupNeedsOneEntryAStage) {
               AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.warmup has 3 entries, the plan has 2 stages")));
 }
 
+TEST(Planning, SchedulesThatDoNotFlushKnowNoNormToClipBy) {
+  const auto asked = [](const std::string& plan) {
+    const ExperimentFile file(mlp(plan) + "train: {clip_norm: 1.5}\n");
+    try {
+      make_plans(planning_session(file.read(), 2), Arguments());
+    } catch (const InvalidInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(asked("{schedule: 1f1b}"), "");
+  EXPECT_EQ(asked("{schedule: zb-h2}"), "");
+  for (const char* schedule : {"pipedream", "pipedream-2bw", "[1f1b, pipedream]"}) {
+    EXPECT_THAT(asked(std::string("{schedule: ") + schedule + "}"),
+                AllOf(HasSubstr("e.yaml:5:"), HasSubstr("train.clip_norm 1.5: schedule pipedream"),
+                      HasSubstr("take a synchronous schedule")));
+  }
+}
+
 TEST(Planning, ExplicitStagesMustCoverTheModel) {
   EXPECT_EQ(why("{stages: [[linear0, relu0], [linear1, relu1, linear2, loss]]}", 2), "");
   EXPECT_THAT(why("{stages: [[linear0, relu0], [linear1, linear2, loss]]}", 2),
