@@ -12,9 +12,12 @@
 #include "app/planning.h"
 #include "app/prediction.h"
 #include "app/print.h"
+#include "app/step_machines.h"
 #include "base/text.h"
+#include "config/document.h"
 #include "plan/plan_text.h"
 #include "planner/simulated.h"
+#include "planner/step_validation.h"
 
 namespace millrace::app {
 namespace {
@@ -69,6 +72,37 @@ json plan_cell(const CellTask& task) {
   return document;
 }
 
+// Errors of the predictions of one set of measured steps.
+json prediction_cell(const CellTask& task) {
+  config::Problems problems;
+  const config::Node root = config::load_text(task.effective, nullptr, problems);
+  problems.throw_if_any();
+  const std::string set = root.find("set")->text;
+  StepMachines machines;
+  const planner::Validation validation = planner::validate_predictions(
+      planner::read_measured_steps(root.find("steps")->text),
+      [&](const planner::MeasuredStep& row) -> const cluster::Cluster& { return machines.of(row); });
+  std::vector<std::string> names;
+  for (const planner::SetErrors& one : validation.sets) {
+    names.push_back(one.set);
+    if (one.set != set) continue;
+    const planner::ErrorSummary& errors = one.summary;
+    if (errors.runs == 0) return failed_cell("error", "no row of the set could be predicted");
+    return {{"status", "done"},
+            {"reason", ""},
+            {"kind", "simulated"},
+            {"result",
+             {{"rows", errors.runs},
+              {"mape", errors.mape},
+              {"median", errors.median},
+              {"p90", errors.p90},
+              {"worst", errors.worst},
+              {"bias", errors.bias},
+              {"regret", errors.regret}}}};
+  }
+  throw InvalidInput(unknown_name("set", set, names));
+}
+
 }  // namespace
 
 json failed_cell(const std::string& status, const std::string& reason) {
@@ -105,7 +139,7 @@ json work_on(const CellTask& task) {
   if (task.command == CellCommand::run) return run_cell(task);
   limit_memory(task.limits.memory);
   try {
-    return plan_cell(task);
+    return task.command == CellCommand::predict ? prediction_cell(task) : plan_cell(task);
   } catch (const std::bad_alloc&) {
     const std::string allowed =
         task.limits.memory ? fmt::format(" (limits.memory {})", format(*task.limits.memory)) : "";

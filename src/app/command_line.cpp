@@ -220,6 +220,30 @@ void define(CLI::App& app, Arguments& arguments) {
   sweep->add_option("--jobs", arguments.jobs, "cells at once, as many as there are cores if not given")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  sweep->add_flag("--small", arguments.small, "only the cells of the file's small size");
+  sweep->add_option("--workloads", arguments.workloads, "folder of the files that a list names (MILLRACE_WORKLOADS)")
+      ->type_name("DIR");
+
+  CLI::Option* slurm = sweep->add_flag("--slurm", arguments.slurm, "write and submit job arrays, one task a cell");
+  sweep->add_option("--max-array", arguments.max_array, "tasks of an array, as many as the site allows if not given")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->needs(slurm);
+  sweep->add_option("--throttle", arguments.throttle, "array tasks at once, 16 if not given")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->needs(slurm);
+  sweep->add_option("--sbatch", arguments.sbatch, "an option of sbatch, such as --partition=NAME; repeatable")
+      ->type_name("OPTION")
+      ->allow_extra_args(false)
+      ->needs(slurm);
+  CLI::Option* merge = sweep->add_flag("--merge", arguments.merge, "only take what array tasks left behind");
+  merge->excludes(slurm);
+  sweep->add_option("--cell", arguments.cell, "what an array task does: work on this line of a file of tasks")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->excludes(slurm)
+      ->excludes(merge);
 
   CLI::App* report = app.add_subcommand("report", "tables from results of runs and sweeps");
   report->add_option("results", arguments.files, "results files (HDF5)")->required()->type_name("R.h5");
