@@ -3,6 +3,9 @@
 #include "runtime/agreement.h"
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -11,6 +14,7 @@
 #include "comm/mpi/mpi_transport.h"
 #include "comm/shared_error.h"
 #include "tests/mpi/on_ranks.h"
+#include "tests/mpi/shared_folder.h"
 
 namespace millrace::testing {
 namespace {
@@ -18,37 +22,29 @@ namespace {
 constexpr int kSteps = 5;
 constexpr int kWorker = 1;
 
-/// Stands for the watchdog of rank 0: tells the worker of every wait that
-/// begins.
+/// Stands for the watchdog of rank 0: notes every wait that begins where the worker sees it, without MPI, which one
+/// thread at a time uses.
 class Waits : public comm::WaitObserver {
-public:
-  Waits(MPI_Comm communicator, bool tells)
-      : communicator_(communicator), tells_(tells) {}
+ public:
+  explicit Waits(std::filesystem::path notes) : notes_(std::move(notes)) {}
   void waiting() override {
-    if (tells_ && world_rank() == 0 && begun_ < kSteps)
-      MPI_Send(nullptr, 0, MPI_BYTE, kWorker, 0, communicator_);
     ++begun_;
+    if (world_rank() == 0) std::ofstream(notes_, std::ios::app) << '.';
   }
   void finished() override {}
   int begun() const { return begun_; }
 
-private:
-  MPI_Comm communicator_;
-  bool tells_;
+ private:
+  std::filesystem::path notes_;
   int begun_ = 0;
 };
 
-// False where none comes for so long that there is none.
-bool wait_began(MPI_Comm communicator) {
-  const auto patience =
-      std::chrono::steady_clock::now() + std::chrono::seconds(60);
+// False where there are fewer for so long that no more come.
+bool are_noted(const std::filesystem::path& notes, std::uintmax_t waits) {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < patience) {
-    int there = 0;
-    MPI_Iprobe(0, 0, communicator, &there, MPI_STATUS_IGNORE);
-    if (there != 0) {
-      MPI_Recv(nullptr, 0, MPI_BYTE, 0, 0, communicator, MPI_STATUS_IGNORE);
-      return true;
-    }
+    std::error_code none;
+    if (const auto size = std::filesystem::file_size(notes, none); !none && size >= waits) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
@@ -57,17 +53,17 @@ bool wait_began(MPI_Comm communicator) {
 // The worker goes on only when rank 0 has begun to wait anew, so no step passes
 // unnoticed.
 TEST(Agreement, AWaitForARankThatGoesOnBeginsAnewWithEachStep) {
-  MPI_Comm apart = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &apart);
+  const SharedFolder folder;
+  const std::filesystem::path notes = folder.path() / "waits";
   comm::MpiTransport transport(MPI_COMM_WORLD);
   runtime::Agreement agreement(transport);
-  Waits waits(apart, true);
+  Waits waits(notes);
   bool told = true;
   const std::vector<double> numbers = agreement.after(
       1,
-      [&](const std::function<void()> &step) {
+      [&](const std::function<void()>& step) {
         for (int k = 0; k < kSteps && told && world_rank() == kWorker; ++k) {
-          told = wait_began(apart);
+          told = are_noted(notes, static_cast<std::uintmax_t>(k) + 1);
           step();
         }
         return std::vector<double>{10.0 + world_rank()};
@@ -81,28 +77,27 @@ TEST(Agreement, AWaitForARankThatGoesOnBeginsAnewWithEachStep) {
   for (int rank = 0; rank < transport.size(); ++rank) {
     EXPECT_EQ(numbers[static_cast<std::size_t>(rank)], 10.0 + rank);
   }
-  MPI_Comm_free(&apart);
 }
 
 TEST(Agreement, AllFailAsTheLowestRankThatFails) {
   comm::MpiTransport transport(MPI_COMM_WORLD);
   runtime::Agreement agreement(transport);
-  Waits waits(MPI_COMM_NULL, false);
+  const SharedFolder folder;
+  Waits waits(folder.path() / "waits");
   try {
     agreement.after(
         0,
-        [](const std::function<void()> &) -> std::vector<double> {
-          if (world_rank() >= 2)
-            throw InvalidInput("broken");
+        [](const std::function<void()>&) -> std::vector<double> {
+          if (world_rank() >= 2) throw InvalidInput("broken");
           return {};
         },
         waits);
     FAIL();
-  } catch (const comm::SharedError &error) {
+  } catch (const comm::SharedError& error) {
     EXPECT_STREQ(error.what(), "rank 2: broken");
     EXPECT_EQ(error.code(), ExitCode::usage);
   }
 }
 
-} // namespace
-} // namespace millrace::testing
+}  // namespace
+}  // namespace millrace::testing

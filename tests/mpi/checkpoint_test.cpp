@@ -1,7 +1,5 @@
 // A run that goes on from a checkpoint is the run that never stopped: bit for bit under the same plan, within rounding
 // under any other (INTERFACES 7).
-#include <cstdlib>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,30 +7,10 @@
 #include "storage/step_folders.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/on_ranks.h"
+#include "tests/mpi/shared_folder.h"
 
 namespace millrace::testing {
 namespace {
-
-/// A folder that all ranks of the job see, gone with its test.
-class SharedFolder {
- public:
-  SharedFolder() {
-    char name[] = "/tmp/millrace-checkpoints-XXXXXX";
-    if (world_rank() == 0 && ::mkdtemp(name) == nullptr) MPI_Abort(MPI_COMM_WORLD, 4);
-    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
-    path_ = name;
-  }
-  SharedFolder(const SharedFolder&) = delete;
-  SharedFolder& operator=(const SharedFolder&) = delete;
-  ~SharedFolder() {
-    patient_barrier();
-    if (world_rank() == 0) std::filesystem::remove_all(path_);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Dropout, momentum in two moments, a warm-up that is not over, batches of two sizes, an epoch's end on the way.
 RunSettings settings(const std::filesystem::path& folder) {
