@@ -30,6 +30,7 @@ constexpr Command kCommands[]{
     {"plan", millrace::app::plan},
     {"check", millrace::app::check},
     {"verify", millrace::app::verify},
+    {"profile", millrace::app::profile},
     {"simulate", millrace::app::simulate},
     {"shard", millrace::app::shard_graph},
     {"sweep", millrace::app::sweep},
@@ -83,7 +84,7 @@ ExitCode dispatch(int argc, char** argv, World& world) {
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
 World start(int& argc, char**& argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  const bool joins = word == "run" || word == "verify" || word == "doctor";
+  const bool joins = word == "run" || word == "verify" || word == "profile" || word == "doctor";
   bool launched = false;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"}) {
     launched = launched || std::getenv(name) != nullptr;

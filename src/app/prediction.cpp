@@ -7,7 +7,7 @@
 namespace millrace::app {
 
 sim::Simulation predict(const Session& session, const Program& program) {
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
+  const auto cost = make_costs(session);
   const std::int64_t element = kernels::real_bytes(session.experiment.train.precision);
   const SimulationSection& section = session.experiment.simulation;
   sim::Options options = section.options;
@@ -15,8 +15,10 @@ sim::Simulation predict(const Session& session, const Program& program) {
   std::vector<sim::Straggler> stragglers =
       sim::random_stragglers(session.experiment.seed, static_cast<std::int64_t>(program.ranks.size()),
                              section.straggler_fraction, section.straggler_factor);
-  for (const auto& [rank, factor] : session.experiment.slowdown) stragglers.push_back({rank, factor});
-  return sim::simulate(session.graph, program, planner::costs_of(cost, session.cluster, element, options), options,
+  if (!session.measured_speeds) {
+    for (const auto& [rank, factor] : session.experiment.slowdown) stragglers.push_back({rank, factor});
+  }
+  return sim::simulate(session.graph, program, planner::costs_of(*cost, session.cluster, element, options), options,
                        stragglers);
 }
 
