@@ -36,11 +36,13 @@ struct Arguments {
   bool explain = false;
   std::optional<double> time_limit_s;
   int top = 5;
-  bool trace = false;            ///< run: keep the instructions of the last iteration
-  std::string svg;               ///< simulate: the picture's file
-  std::string trace_file;        ///< simulate: the trace's file
-  bool timeline = false;         ///< simulate: the timeline in characters
-  int iterations = 3;            ///< verify
+  bool trace = false;      ///< run: keep the instructions of the last iteration
+  std::string svg;         ///< simulate: the picture's file
+  std::string trace_file;  ///< simulate: the trace's file
+  bool timeline = false;   ///< simulate: the timeline in characters
+  int iterations = 3;      ///< verify
+  std::vector<std::int64_t>
+      rows;  ///< profile: of the micro-batches to measure; empty: those that the experiment can have
   std::int64_t train_limit = 0;  ///< data: samples of the split; 0: all
   std::int64_t test_limit = 0;
   std::string data_format;              ///< data: idx, cifar10 or text; empty: told by content

@@ -194,6 +194,19 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
 
+  CLI::App* profile = app.add_subcommand("profile", "measure every operator on this machine: a cost source for plans");
+  add_experiment(*profile, arguments);
+  add_ranks(*profile, arguments);
+  profile->add_option("-o,--output", arguments.output, "write the profile, to be named in costs:")->type_name("p.h5");
+  profile
+      ->add_option("--rows", arguments.rows,
+                   "samples of the micro-batches to measure: 1,2,4; if not given, powers of two up to the longest that "
+                   "the experiment can have")
+      ->type_name("N,N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  profile->add_flag("--overwrite", arguments.overwrite, "replace an existing profile");
+
   CLI::App* simulate = app.add_subcommand("simulate", "plan and predict: iteration time, waiting, memory, timeline");
   add_experiment(*simulate, arguments);
   add_planning(*simulate, arguments);

@@ -91,8 +91,8 @@ Emulation::Emulation(const Session& session, const Program& program, comm::Trans
     : session_(session),
       program_(program),
       rank_(inner.rank()),
-      cost_(session.graph, session.cluster, precision_name(session.experiment)),
-      costs_(planner::costs_of(cost_, session.cluster, element_bytes(session), emulated_options(session))),
+      cost_(make_costs(session)),
+      costs_(planner::costs_of(*cost_, session.cluster, element_bytes(session), emulated_options(session))),
       clock_(dilation_of(program, costs_)),
       device_(kernels::make_emulated_device(model(), clock_)),
       transport_(inner, clock_, links()) {}

@@ -8,7 +8,7 @@
 #include "base/virtual_clock.h"
 #include "comm/emulated/emulated_transport.h"
 #include "comm/mpi/world.h"
-#include "cost/analytic.h"
+#include "cost/cost_model.h"
 #include "kernels/emulated/emulated_device.h"
 #include "program/program.h"
 #include "runtime/trainer.h"
@@ -63,7 +63,7 @@ class Emulation {
   const Session& session_;
   const Program& program_;
   int rank_;
-  cost::AnalyticCost cost_;
+  std::unique_ptr<cost::CostModel> cost_;
   sim::SimCosts costs_;
   VirtualClock clock_;
   std::unique_ptr<kernels::Device> device_;

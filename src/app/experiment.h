@@ -49,17 +49,23 @@ struct ClusterSection {
   std::optional<std::filesystem::path> file;       ///< that `described` was read from; not kept in `effective`
 };
 
+/// Where times of operators come from; neither: the analytic model.
+struct CostsSection {
+  bool measured = false;                      ///< measured when the command starts, on the ranks that it runs on
+  std::optional<std::filesystem::path> file;  ///< a profile that was kept
+};
+
 struct PlanSection {
   std::vector<Choice> partitioners;
   std::string order = "best";  ///< of operators; a partitioner's own option goes before it
   std::string objective = "throughput";
   std::vector<Choice> schedules;
-  std::vector<std::int64_t> micro_batches;                ///< candidates, per pipeline; empty: auto
-  std::optional<std::int64_t> micro_batch_size;           ///< instead: rows of a micro-batch
-  std::vector<int> warmup;                                ///< by stage; empty: the schedule's own
-  bool search_warmup = true;                              ///< `auto`: deeper ones are tried; else the schedule's own
-  std::vector<Bytes> bucket_sizes{25_MiB};                ///< candidates; empty: auto
-  std::optional<Hiding> hiding;                           ///< of gradient reductions (METHODS 5); absent: auto
+  std::vector<std::int64_t> micro_batches;       ///< candidates, per pipeline; empty: auto
+  std::optional<std::int64_t> micro_batch_size;  ///< instead: rows of a micro-batch
+  std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
+  bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
+  std::vector<Bytes> bucket_sizes{25_MiB};       ///< candidates; empty: auto
+  std::optional<Hiding> hiding;                  ///< of gradient reductions (METHODS 5); absent: auto
   sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
@@ -85,16 +91,17 @@ struct Experiment {
   ModelSection model;
   DataSection data;
   ClusterSection cluster;
+  CostsSection costs;
   PlanSection plan;
   SimulationSection simulation;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
-  /// By rank: factor on its computation, in simulations and runs; plans are made without it.
+  /// By rank: factor on its computation, in simulations and runs; plans are made without it unless speeds are measured.
   std::map<int, double> slowdown;
   std::string output;     ///< results file, `{name}` replaced, relative to the working directory
   std::string effective;  ///< YAML with every default filled in
-  /// Where the keys of `data`, `plan` and `slowdown` were written, "plan.stages" → "e.yaml:5:11", for errors that
-  /// planning finds. Kept by what read the file, not in `effective`.
+  /// Where `costs` and the keys of `data`, `plan` and `slowdown` were written, "plan.stages" → "e.yaml:5:11", for
+  /// errors that planning finds. Kept by what read the file, not in `effective`.
   std::map<std::string, std::string> places;
 };
 

@@ -31,6 +31,7 @@ constexpr Command kCommands[]{
     {"plan", millrace::app::plan},
     {"check", millrace::app::check},
     {"verify", millrace::app::verify},
+    {"profile", millrace::app::profile},
     {"simulate", millrace::app::simulate},
     {"shard", millrace::app::shard_graph},
     {"sweep", millrace::app::sweep},
@@ -93,7 +94,7 @@ void check_launch(const millrace::cluster::Environment& environment, bool alone)
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
 World start(int& argc, char**& argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  const bool joins = word == "run" || word == "verify" || word == "doctor";
+  const bool joins = word == "run" || word == "verify" || word == "profile" || word == "doctor";
   bool launched = false;
   check_launch(millrace::cluster::process_environment(), !joins);
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {

@@ -282,10 +282,10 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  if (section.file) return plan_of_file(session, problem_of(session, cost));
+  const auto cost = make_costs(session);
+  if (section.file) return plan_of_file(session, problem_of(session, *cost));
   planner::Request request;
-  request.problem = problem_of(session, cost);
+  request.problem = problem_of(session, *cost);
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
   if (!published) check_plan_settings(session, arguments);
@@ -359,8 +359,8 @@ Program training_program(const Session& session, const Plan& plan, std::int64_t 
   LoweringOptions options = lowering_options(session.experiment, tag_limit);
   options.post_validation = session.experiment.train.clip_norm > 0 &&
                             (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, cost));
+  const auto cost = make_costs(session);
+  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, *cost));
   Program program = lower(session.graph, plan, order, batch, options);
   require_verified(session.graph, program, options.tag_limit);
   return program;

@@ -1,6 +1,9 @@
 // Costs of the session's cluster, handed to the simulator.
 #include "app/prediction.h"
 
+#include <memory>
+#include <utility>
+
 #include "app/memory_forecast.h"
 #include "app/planning.h"
 #include "planner/simulated.h"
@@ -13,6 +16,7 @@ std::vector<sim::Straggler> stragglers_of(const Session& session) {
   const SimulationSection& section = session.experiment.simulation;
   std::vector<sim::Straggler> stragglers = sim::random_stragglers(session.experiment.seed, session.cluster.size(),
                                                                   section.straggler_fraction, section.straggler_factor);
+  if (session.measured_speeds) return stragglers;  // they have it already
   for (const auto& [rank, factor] : session.experiment.slowdown) stragglers.push_back({rank, factor});
   return stragglers;
 }
@@ -20,11 +24,11 @@ std::vector<sim::Straggler> stragglers_of(const Session& session) {
 // Costs of the session's cluster.
 struct PredictionCosts {
   explicit PredictionCosts(const Session& session)
-      : model(session.graph, session.cluster, precision_name(session.experiment)),
-        costs(planner::costs_of(model, session.cluster, kernels::real_bytes(session.experiment.train.precision),
+      : model(make_costs(session)),
+        costs(planner::costs_of(*model, session.cluster, kernels::real_bytes(session.experiment.train.precision),
                                 session.experiment.simulation.options)) {}
 
-  cost::AnalyticCost model;
+  std::unique_ptr<const cost::CostModel> model;
   sim::SimCosts costs;
 };
 

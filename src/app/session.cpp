@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/measured_costs.h"
 #include "app/output_file.h"
 #include "base/errors.h"
 #include "cluster/launcher.h"
@@ -154,11 +155,12 @@ void check_emulation(const cluster::Cluster& cluster, const Experiment& experime
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
-  for (const auto& file :
-       {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.plan.file}) {
+  for (const auto& file : {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.costs.file,
+                           experiment.plan.file}) {
     if (file) inputs.push_back(*file);
   }
-  if (arguments.command == "plan" && arguments.output) refuse_same_file(*arguments.output, inputs);
+  const bool to_file = arguments.command == "plan" || arguments.command == "profile";
+  if (to_file && arguments.output) refuse_same_file(*arguments.output, inputs);
   if (!arguments.svg.empty()) refuse_same_file(arguments.svg, inputs);
 }
 
@@ -213,13 +215,15 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   Graph graph = read ? std::move(*read) : load_graph(experiment);
   if (experiment.model.file) experiment.model.name = graph.name();
   const Share share = share_here(world, ranks);
-  if (auto named = named_cluster(experiment, graph)) {
-    return {std::move(experiment), std::move(graph), std::move(*named), share.threads};
+  std::optional<cluster::Cluster> cluster = named_cluster(experiment, graph);
+  if (!cluster) {
+    std::vector<std::string> hosts;
+    if (ranks == world.size()) hosts = world.gather_to_all(world.host());
+    cluster = cluster::local_cluster(ranks, hosts, share.threads, share.speed);
   }
-  std::vector<std::string> hosts;
-  if (ranks == world.size()) hosts = world.gather_to_all(world.host());
-  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, share.threads, share.speed),
-          share.threads};
+  Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
+  take_measured_costs(session, arguments, world);
+  return session;
 }
 
 Session planning_session(Experiment experiment, int ranks) {
@@ -230,7 +234,9 @@ Session planning_session(Experiment experiment, int ranks) {
 Session planning_session(Experiment experiment, Graph graph, int ranks) {
   auto named = named_cluster(experiment, graph);
   check_slowdown(experiment, named ? named->size() : ranks);
-  return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
+  Session session{std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks)};
+  take_kept_costs(session);
+  return session;
 }
 
 std::string why_not_trainable(const Graph& graph) {

@@ -9,7 +9,8 @@
 #include "app/experiment.h"
 #include "cluster/cluster.h"
 #include "comm/mpi/world.h"
-#include "cost/analytic.h"
+#include "cost/cost_model.h"
+#include "cost/profile.h"
 #include "dataset/source.h"
 #include "graph/graph.h"
 
@@ -19,8 +20,15 @@ struct Session {
   Experiment experiment;
   Graph graph;
   cluster::Cluster cluster;
-  int threads = 1;  ///< of this rank's kernels
+  int threads = 1;                                 ///< of this rank's kernels
+  std::shared_ptr<const cost::Profile> profile{};  ///< measured costs, the same on all ranks; null: analytic ones
+  bool measured_speeds = false;                    ///< the cluster's speeds are the ranks' own, `slowdown` included
+  double measuring_s = 0;                          ///< that measurements took before anything else began
 };
+
+/// The costs that the experiment asks for; the session outlives them.
+/// \throws InvalidInput  costs that are not analytic and that this command has not measured.
+std::unique_ptr<cost::CostModel> make_costs(const Session& session);
 
 /// Read on rank 0, the same on all. `ranks`: of the job, or those that `--ranks` asks for.
 /// \throws InvalidInput  (as SharedError) all that is wrong with the file.

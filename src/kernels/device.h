@@ -42,6 +42,16 @@ class BackwardObserver {
   virtual void done(OpId op) = 0;
 };
 
+/// The passes of an operator.
+enum class Pass : std::uint8_t { forward, backward_input, backward_weight };
+
+/// Hears of every kernel when it is done: what passed since the one before is its time.
+class KernelObserver {
+ public:
+  virtual ~KernelObserver() = default;
+  virtual void ran(OpId op, Pass pass) = 0;
+};
+
 /// A stage compiled for a fixed number of rows. A slot holds one live micro-batch, from its forward to the end of its
 /// backward. Border buffers are plain row-major [rows, dims…]. After compilation nothing allocates.
 /// The gradients that the readers of a tensor contribute are added in descending operator order, starting from what
@@ -77,6 +87,8 @@ class Executable {
   virtual void recompute(int /*slot*/) {}
   /// Who hears of backward and backward_weight from now on; null: nobody. A device may tell nothing.
   virtual void observe(BackwardObserver* /*observer*/) {}
+  /// Who hears of every kernel from now on, for measurements; null: nobody. A device may tell nothing.
+  virtual void observe_kernels(KernelObserver* /*observer*/) {}
 };
 
 struct CompileOptions {
@@ -88,7 +100,7 @@ struct CompileOptions {
   /// Ascending: operators whose activations no slot keeps; they run again before their backward, on the same dropout
   /// masks and without depositing statistics.
   std::vector<OpId> recompute{};
-  bool plain = false;           ///< no layout, hence no result, depends on which operators share the stage
+  bool plain = false;  ///< no layout, hence no result, depends on which operators share the stage
 };
 
 class Device {

@@ -66,7 +66,10 @@ sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& clus
     const BytesPerSecond bandwidth = cluster.device(rank).bandwidth;  // 0: not known
     return bandwidth > BytesPerSecond(0) ? count * (amount / bandwidth) : Seconds(0);
   };
-  costs.update = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfUpdate); };
+  costs.update = [&cost, passes](Bytes amount, int rank) {
+    const std::optional<Seconds> known = cost.update_time(amount, rank);
+    return known ? *known : passes(amount, rank, kPassesOfUpdate);
+  };
   costs.copy = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfCopy); };
   if (options.contention == sim::Contention::dynamic) {
     costs.message_ports = [network](int from, int to) { return network->message_ports(from, to); };

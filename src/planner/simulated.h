@@ -10,7 +10,7 @@
 namespace millrace::planner {
 
 /// Simulated costs from a cost model: a piece of a stage takes the sum of its operators, recomputation their forwards,
-/// an update reads weight, gradient and state once. Messages and collectives share the cluster's links as `options`
+/// an update what the model says, else it reads weight, gradient and state once. Messages and collectives share the cluster's links as `options`
 /// says (sim/network.h). One such
 /// result serves many programs: pieces that they have in common are summed once. `cost` and `cluster` must outlive it.
 sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& cluster, std::int64_t bytes_per_element,

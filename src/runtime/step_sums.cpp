@@ -25,7 +25,12 @@ double sum_of_squares(const Real* values, std::int64_t count) {
 }
 
 double squares_of(const BucketPlace& place, std::size_t position) {
-  kernels::StageParameters& parameters = place.runner->parameters();
+  return gradient_squares(place.runner->parameters(), position);
+}
+
+}  // namespace
+
+double gradient_squares(kernels::StageParameters& parameters, std::size_t position) {
   if (parameters.storage() == kernels::Storage::none) return 0;
   const std::int64_t count = parameters.range_elements(position, 1);
   const void* gradient = parameters.gradient_range(position);
@@ -33,8 +38,6 @@ double squares_of(const BucketPlace& place, std::size_t position) {
              ? sum_of_squares(static_cast<const double*>(gradient), count)
              : sum_of_squares(static_cast<const float*>(gradient), count);
 }
-
-}  // namespace
 
 StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport)
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {
