@@ -43,7 +43,7 @@ Node write(const Experiment& experiment) {
 
 std::map<std::string, std::string> places_of(const Node& root) {
   std::map<std::string, std::string> places;
-  for (const std::string section : {"data", "plan", "slowdown"}) {
+  for (const std::string section : {"data", "plan", "train", "slowdown"}) {
     const Node* map = root.is_map() ? root.find(section) : nullptr;
     if (map == nullptr || !map->is_map()) continue;
     for (std::size_t i = 0; i < map->keys.size(); ++i) {

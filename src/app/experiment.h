@@ -17,6 +17,7 @@
 #include "dataset/order.h"
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
+#include "planner/recompute_mask.h"
 #include "program/lowering.h"
 #include "runtime/train_options.h"
 #include "shard/annotations.h"
@@ -54,19 +55,21 @@ struct PlanSection {
   std::string order = "best";  ///< of operators; a partitioner's own option goes before it
   std::string objective = "throughput";
   std::vector<Choice> schedules;
-  std::vector<std::int64_t> micro_batches;                ///< candidates, per pipeline; empty: auto
-  std::optional<std::int64_t> micro_batch_size;           ///< instead: rows of a micro-batch
-  std::vector<int> warmup;                                ///< by stage; empty: the schedule's own
-  bool search_warmup = true;                              ///< `auto`: deeper ones are tried; else the schedule's own
-  std::vector<Bytes> bucket_sizes{25_MiB};                ///< candidates; empty: auto
-  std::optional<Hiding> hiding;                           ///< of gradient reductions (METHODS 5); absent: auto
+  std::vector<std::int64_t> micro_batches;       ///< candidates, per pipeline; empty: auto
+  std::optional<std::int64_t> micro_batch_size;  ///< instead: rows of a micro-batch
+  std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
+  bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
+  std::vector<Bytes> bucket_sizes{25_MiB};       ///< candidates; empty: auto
+  std::optional<Hiding> hiding;                  ///< of gradient reductions (METHODS 5); absent: auto
   sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
-  plan::Recompute recompute = plan::Recompute::none;
-  std::optional<std::filesystem::path> file;  ///< use this plan as it is
+  plan::Recompute recompute = plan::Recompute::none;      ///< for partitioners
+  planner::RecomputeMask::Kind recompute_mask = planner::RecomputeMask::Kind::as_cut;
+  std::vector<std::string> recompute_patterns;  ///< of operators that are `given`
+  std::optional<std::filesystem::path> file;    ///< use this plan as it is
   /// Of `shard` alone; where they were written is in each. Not kept in `effective`.
   std::vector<shard::Annotation> annotations;
   std::vector<shard::Axis> mesh;  ///< empty: one axis of all devices
