@@ -27,6 +27,9 @@ enum Capability : std::uint32_t {
 /// "synchronous", "takes_warmup", … : the names of the bits, as listings print them.
 std::vector<std::string> capability_names(std::uint32_t capabilities);
 
+/// The option by which a schedule that searches for its order follows that of another schedule instead.
+inline constexpr const char* kFixedOrder = "order";
+
 /// Where a schedule wants the stages of a pipeline of p lists of devices.
 enum class Placement : std::uint8_t {
   one_stage,  ///< p stages, one on each

@@ -45,7 +45,7 @@ std::map<std::string, std::string> places_of(const Node& root) {
   std::map<std::string, std::string> places;
   const Node* costs = root.is_map() ? root.find("costs") : nullptr;
   if (costs != nullptr) places["costs"] = config::to_text(costs->where);
-  for (const std::string section : {"data", "plan", "slowdown"}) {
+  for (const std::string section : {"data", "plan", "train", "slowdown"}) {
     const Node* map = root.is_map() ? root.find(section) : nullptr;
     if (map == nullptr || !map->is_map()) continue;
     for (std::size_t i = 0; i < map->keys.size(); ++i) {

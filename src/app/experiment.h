@@ -17,6 +17,7 @@
 #include "dataset/order.h"
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
+#include "planner/recompute_mask.h"
 #include "program/lowering.h"
 #include "runtime/train_options.h"
 #include "shard/annotations.h"
@@ -71,8 +72,10 @@ struct PlanSection {
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
-  plan::Recompute recompute = plan::Recompute::none;
-  std::optional<std::filesystem::path> file;  ///< use this plan as it is
+  plan::Recompute recompute = plan::Recompute::none;      ///< for partitioners
+  planner::RecomputeMask::Kind recompute_mask = planner::RecomputeMask::Kind::as_cut;
+  std::vector<std::string> recompute_patterns;  ///< of operators that are `given`
+  std::optional<std::filesystem::path> file;    ///< use this plan as it is
   /// Of `shard` alone; where they were written is in each. Not kept in `effective`.
   std::vector<shard::Annotation> annotations;
   std::vector<shard::Axis> mesh;  ///< empty: one axis of all devices

@@ -39,10 +39,18 @@ std::vector<NamedOptions> partitioner_rows(const std::string& order) {
   return rows;
 }
 
-const std::vector<std::string>& recompute_words() {
-  static const std::vector<std::string> words{"none", "all", "auto"};  // in the order of plan::Recompute
-  return words;
-}
+using MaskKind = planner::RecomputeMask::Kind;
+
+struct RecomputeWord {
+  const char* word;
+  plan::Recompute cut;  // what partitioners are told
+  MaskKind mask;
+};
+constexpr RecomputeWord kRecomputeWords[] = {{"none", plan::Recompute::none, MaskKind::as_cut},
+                                             {"all", plan::Recompute::all, MaskKind::as_cut},
+                                             {"auto", plan::Recompute::automatic, MaskKind::as_cut},
+                                             {"all-but-last", plan::Recompute::all, MaskKind::all_but_last},
+                                             {"chosen", plan::Recompute::automatic, MaskKind::chosen}};
 
 const std::vector<std::string> kReductions{"all_reduce", "ps"};  // in the order of sim::Reduction
 
@@ -60,11 +68,35 @@ std::optional<Hiding> read_hiding(config::Reader& reader) {
   return static_cast<Hiding>(found - kHidings.begin() - 1);
 }
 
-plan::Recompute read_recompute(config::Reader& reader) {
-  const auto& words = recompute_words();
-  const std::string word = reader.get("recompute", config::OneOf{words}, words.front());
-  const auto found = std::find(words.begin(), words.end(), word);
-  return found == words.end() ? plan::Recompute::none : static_cast<plan::Recompute>(found - words.begin());
+// A word, or patterns of operators.
+void read_recompute(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("recompute");
+  if (field.is_list()) {
+    plan.recompute_mask = MaskKind::given;
+    for (const config::Field& item : field.items()) plan.recompute_patterns.push_back(item.as(config::Text{}));
+    if (plan.recompute_patterns.empty()) field.refuse("found an empty list, allowed: patterns of operators, or none");
+    return;
+  }
+  std::vector<std::string> words;
+  for (const RecomputeWord& one : kRecomputeWords) words.emplace_back(one.word);
+  const std::string found = reader.get("recompute", config::OneOf{words}, words.front());
+  for (const RecomputeWord& one : kRecomputeWords) {
+    if (found != one.word) continue;
+    plan.recompute = one.cut;
+    plan.recompute_mask = one.mask;
+  }
+}
+
+Node write_recompute(const PlanSection& plan) {
+  if (plan.recompute_mask == MaskKind::given) {
+    Node list = Node::sequence();
+    for (const std::string& pattern : plan.recompute_patterns) list.items.push_back(Node::quote(pattern));
+    return list;
+  }
+  for (const RecomputeWord& one : kRecomputeWords) {
+    if (one.cut == plan.recompute && one.mask == plan.recompute_mask) return Node::quote(one.word);
+  }
+  return Node::quote(kRecomputeWords[0].word);
 }
 
 std::vector<Choice> read_choices(config::Reader& reader, const std::string& key, const std::vector<NamedOptions>& rows,
@@ -232,7 +264,7 @@ void write_search(const PlanSection& plan, Node& node) {
            plan.warmup.empty() ? Node::quote(plan.search_warmup ? "auto" : "schedule") : integers(plan.warmup));
   node.add("stages", write_stages(plan));
   node.add("pipelines", write_count(plan.pipelines));
-  node.add("recompute", Node::quote(recompute_words()[static_cast<std::size_t>(plan.recompute)]));
+  node.add("recompute", write_recompute(plan));
 }
 
 }  // namespace
@@ -252,7 +284,7 @@ PlanSection read_plan(const config::Field& field) {
   read_stages(reader, plan);
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
-  plan.recompute = read_recompute(reader);
+  read_recompute(reader, plan);
   plan.annotations = read_annotations(reader.field("annotations"));
   plan.mesh = read_mesh(reader.field("mesh"));
   read_file(reader, plan);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "config/document.h"
 #include "partitioners/registry.h"
+#include "plan/op_patterns.h"
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
@@ -215,6 +216,23 @@ void require_norm(const Experiment& experiment, const std::string& schedule) {
                   cited(experiment, "train.clip_norm"), experiment.train.clip_norm, schedule));
 }
 
+// \throws InvalidInput  patterns that match nothing.
+planner::RecomputeMask recompute_mask(const Session& session) {
+  const PlanSection& section = session.experiment.plan;
+  planner::RecomputeMask mask{section.recompute_mask, {}};
+  if (mask.kind != planner::RecomputeMask::Kind::given) return mask;
+  plan::ResolvedStages found = plan::resolve_patterns(session.graph, {section.recompute_patterns});
+  if (!found.faults.empty()) {
+    const std::string where = cited(session.experiment, "plan.recompute");
+    std::vector<std::string> lines;
+    for (const plan::PatternFault& fault : found.faults)
+      lines.push_back(fmt::format("{}[{}]: {}", where, fault.item, fault.text));
+    throw InvalidInput(join(lines, "\n"));
+  }
+  mask.ops = std::move(found.ops.front());
+  return mask;
+}
+
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   problem.recompute = plan::Recompute::none;  // beside what the file says
   plan::Candidate candidate;
@@ -302,6 +320,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
   request.warmup = section.warmup;
+  request.recompute = recompute_mask(session);
   const auto top = static_cast<std::size_t>(arguments.top);
   request.judged_again = simulates(request.problem);
   request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
@@ -309,7 +328,9 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   planned.ranking = search(request, session.experiment);
   planner::SimulatedRanking settings = search_settings(section);
   if (arguments.command == "plan") settings.asked = top;
-  simulate_candidates(session, request.problem, settings, planned);
+  plan::Problem judged = request.problem;  // variants of recomputation are not tried where the user says which
+  if (section.recompute_mask != planner::RecomputeMask::Kind::as_cut) judged.recompute = plan::Recompute::none;
+  simulate_candidates(session, judged, settings, planned);
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;

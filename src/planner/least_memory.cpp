@@ -12,15 +12,6 @@
 namespace millrace::planner {
 namespace {
 
-cluster::Cluster without_limits(const cluster::Cluster& from) {
-  std::vector<cluster::Device> devices = from.devices();
-  for (cluster::Device& device : devices) device.memory.reset();
-  std::vector<int> node_of;
-  for (int device = 0; device < from.size(); ++device) node_of.push_back(from.node_of(device));
-  return cluster::Cluster(from.name(), from.kind(), std::move(devices), std::move(node_of), from.nodes(),
-                          from.network(), from.emulated());
-}
-
 // The smallest limit of a device: with so little on every device no plan fits either.
 std::int64_t too_little(const plan::Problem& problem) {
   std::optional<Bytes> least;
@@ -32,6 +23,15 @@ std::int64_t too_little(const plan::Problem& problem) {
 }
 
 }  // namespace
+
+cluster::Cluster without_limits(const cluster::Cluster& from) {
+  std::vector<cluster::Device> devices = from.devices();
+  for (cluster::Device& device : devices) device.memory.reset();
+  std::vector<int> node_of;
+  for (int device = 0; device < from.size(); ++device) node_of.push_back(from.node_of(device));
+  return cluster::Cluster(from.name(), from.kind(), std::move(devices), std::move(node_of), from.nodes(),
+                          from.network(), from.emulated());
+}
 
 LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
                          const MakeEvaluator& make_evaluator) {

@@ -54,12 +54,20 @@ class Search {
     problem.schedule = schedule.name;
     schedule_options_ = written_options(schedule.name, schedule.options);
     problem.micro_batches = micro_batches;
-    const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem);
+    // What is given is not known to partitioners: they cut as if there were room for all.
+    plan::Problem searched = problem;
+    if (request_.recompute.kind == RecomputeMask::Kind::given) {
+      if (!roomy_) roomy_ = without_limits(*problem.cluster);
+      searched.cluster = &*roomy_;
+      searched.memory_limit.reset();
+      problem.recompute = plan::Recompute::automatic;
+    }
+    const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem), search = make_evaluator_(searched);
     if (request_.explicit_stages) {
-      plan::Problem shaped = problem;
+      plan::Problem shaped = searched;
       if (deals(problem)) shaped.stages = static_cast<int>(request_.explicit_stages->size());
       take(problem, *evaluate, "explicit", [&] {
-        return cut(shaped, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double) {
+        return cut(shaped, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double) {
           return plan::explicit_stages(of, *request_.explicit_stages, judge);
         });
       });
@@ -70,7 +78,7 @@ class Search {
         if (!takes_part(entry)) continue;
         const config::Values options = share_of_time(choice.options, used_[i]);
         used_[i] += take(problem, *evaluate, choice.name, [&] {
-          return cut(problem, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
+          return cut(searched, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
             return entry.partition(of, part < 1 ? part_of_time(options, part) : options, judge);
           });
         });
@@ -135,7 +143,8 @@ class Search {
                        plan::Refusal::not_offered, rule);
           continue;
         }
-        if (!request_.warmup.empty()) judge_again(candidate, evaluate);
+        const bool masked = apply(request_.recompute, problem, evaluate, candidate);
+        if (masked || !request_.warmup.empty()) judge_again(candidate, evaluate);
       }
       if (candidate.report.feasible) {
         found_.push_back(std::move(candidate));
@@ -248,9 +257,10 @@ class Search {
   const MakeEvaluator& make_evaluator_;
   std::vector<plan::Candidate> found_;  // in the cell at hand
   std::map<std::string, std::string> schedule_options_;
-  std::size_t cells_left_ = 0;  // with that one
-  std::vector<Seconds> used_;   // by each partitioner
-  std::set<std::string> late_;  // that the time limit ended in some cell: better plans may be left out
+  std::size_t cells_left_ = 0;             // with that one
+  std::vector<Seconds> used_;              // by each partitioner
+  std::optional<cluster::Cluster> roomy_;  // the devices without limits
+  std::set<std::string> late_;             // that the time limit ended in some cell: better plans may be left out
   Ranking ranking_;
 };
 

@@ -12,6 +12,7 @@
 #include "plan/evaluator.h"
 #include "plan/plan_set.h"
 #include "plan/problem.h"
+#include "planner/recompute_mask.h"
 
 namespace millrace::planner {
 
@@ -35,6 +36,7 @@ struct Request {
   std::optional<std::vector<std::vector<std::string>>> explicit_stages;
   std::vector<ScheduleChoice> schedules{ScheduleChoice::of("1f1b")};
   std::vector<std::int64_t> micro_batches;  ///< of each pipeline, to be tried; empty: auto
+  RecomputeMask recompute{};                ///< of operators, beyond Problem::recompute
   std::vector<int> warmup{};                ///< of each plan (Pipeline::warmup); empty: the schedule's own
   std::size_t top = 5;                      ///< plans that are kept
   bool judged_again = false;                ///< by another judge: each schedule keeps its part of `top`

@@ -201,11 +201,13 @@ class Ranker {
       if (auto deeper = deepened(winner.plan)) others.emplace_back("twice its depth", std::move(*deeper));
       choose("warm-up", "the schedule's own", std::move(others), winner, lines);
     }
+    // At the same memory limits, so whatever is better by simulation is better.
+    choose("order", "searched", with_fixed_orders(winner.plan), winner, lines, 1.0);
   }
 
   // Keeps the best of the plan at hand and the others, and notes what was compared.
   void choose(const std::string& what, std::string own, std::vector<std::pair<std::string, Plan>> others, Trial& winner,
-              std::vector<std::string>& lines) {
+              std::vector<std::string>& lines, double worthwhile = kWorthwhile) {
     std::string chosen = own;
     std::vector<std::pair<std::string, double>> tried{{std::move(own), winner.seconds()}};
     for (auto& [name, plan] : others) {
@@ -213,7 +215,7 @@ class Ranker {
         Trial trial = simulate(std::move(plan));
         if (!fits(trial.memory)) continue;
         tried.emplace_back(name, trial.seconds());
-        if (value(trial) > value(winner) * kWorthwhile) continue;
+        if (value(trial) >= value(winner) * worthwhile) continue;
         winner = std::move(trial);
         chosen = name;
       } catch (const InvalidInput&) {
@@ -257,9 +259,9 @@ class Ranker {
   }
 
   void take(const Trial& trial, plan::Candidate& candidate) {
-    std::map<std::string, std::string> schedule_options = std::move(candidate.plan.schedule_options);
+    const std::map<std::string, std::string> given = std::move(candidate.plan.schedule_options);
     candidate.plan = trial.plan;
-    candidate.plan.schedule_options = std::move(schedule_options);  // without what made the search quick
+    forget_quick_order(candidate.plan, given);
     plan::PlanReport& report = candidate.report;
     take_memory(trial.memory, report);
     take_times(trial.run, problem_.batch, report);
@@ -304,12 +306,19 @@ class Ranker {
     std::sort(scores_.begin(), scores_.end());
   }
 
-  // Schedules that search for their order were searched quickly: the plan that is used gets all of it.
+  // Schedules that search for their order were searched quickly: the plan that is used gets all of it, unless what was
+  // found quickly is better by simulation, which knows more than the search.
   void settle_first() {
     if (candidates_.empty() || scores_.front().first != 0) return;
     plan::Candidate& first = candidates_.front();
-    if (with_quick_order(first.plan) == first.plan) return;
-    take(simulate(first.plan), first);
+    Plan quick = with_quick_order(first.plan);
+    if (quick == first.plan) return;
+    Trial full = simulate(first.plan);
+    if (fits(full.memory) && value(full) <= scores_.front().second) {
+      take(full, first);
+    } else {
+      first.plan = std::move(quick);
+    }
   }
 
   // Those that were asked for come first, in their order; those whose devices have too little come last.
