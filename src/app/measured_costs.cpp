@@ -9,32 +9,27 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/job_speed.h"
 #include "app/profile_text.h"
 #include "base/count.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cluster/local.h"
-#include "comm/mpi/mpi_transport.h"
 #include "cost/analytic.h"
 #include "cost/measured.h"
-#include "probe/device_speed.h"
-#include "probe/link_speed.h"
 #include "probe/operator_profile.h"
 #include "probe/processor.h"
 #include "record/profile_file.h"
 #include "runtime/optimizer.h"
 #include "runtime/step_sums.h"
-#include "runtime/threads.h"
 #include "runtime/trainer.h"
 
 namespace millrace::app {
 namespace {
 
 constexpr double kFlopsOfRun = 50e9;         // half a second of one core
-constexpr Seconds kTimeOfSpeed{0.05};        // of the measurement of a rank's speed
 constexpr Seconds kTimeOfSizeAtStart{0.05};  // where a command measures before it begins
-constexpr double kSameSpeed = 0.1;           // ranks that differ by less are alike
 
 double flops_per_row(const Graph& graph) {
   double flops = 0;
@@ -44,10 +39,6 @@ double flops_per_row(const Graph& graph) {
     flops += each.forward + each.backward_input + each.backward_weight;
   }
   return flops;
-}
-
-void set_threads(const Session& session) {
-  runtime::use_threads(session.experiment.train.any_grid ? 1 : session.threads);
 }
 
 // What an update instruction does to one tensor: the squares for the norm, once to see that they are finite and once to
@@ -65,61 +56,6 @@ probe::MakeStep optimizer_step(const Session& session) {
   };
 }
 
-std::vector<double> gather_reals(const comm::World& world, double own) {
-  std::vector<double> all;
-  for (const std::string& text : world.gather_to_all(nlohmann::json(own).dump())) {
-    all.push_back(nlohmann::json::parse(text).get<double>());
-  }
-  return all;
-}
-
-// The slowest of the links between pairs of ranks, each measured while the others wait; on all ranks.
-std::optional<cluster::Link> slowest_link(const std::vector<std::pair<int, int>>& pairs, comm::Transport& transport,
-                                          const comm::World& world) {
-  std::optional<cluster::Link> slowest;
-  for (const auto& [a, b] : pairs) {
-    cluster::Link link;
-    if (world.rank() == a || world.rank() == b) link = probe::measure_link(transport, a, b);
-    const auto of_a = static_cast<std::size_t>(a);
-    link.latency = Seconds(gather_reals(world, link.latency.value())[of_a]);
-    link.bandwidth = BytesPerSecond(gather_reals(world, link.bandwidth.value())[of_a]);
-    if (!slowest || link.bandwidth < slowest->bandwidth) slowest = link;
-  }
-  return slowest;
-}
-
-// Speeds without `slowdown`, links and sums of the job's ranks.
-cost::MeasuredJob measure_job(const Session& session, const comm::World& world) {
-  cost::MeasuredJob job;
-  set_threads(session);
-  const auto device = runtime::make_device(session.experiment.train);
-  world.barrier();
-  const std::vector<double> seconds = gather_reals(
-      world, probe::measure_dense_network(*device, session.experiment.train.precision, kTimeOfSpeed).value());
-  for (const double own : seconds) job.speeds.push_back(seconds.front() / own);
-  job.speeds = cluster::with_equal_speeds(job.speeds, kSameSpeed);
-
-  const cluster::Cluster& cluster = session.cluster;
-  std::vector<std::pair<int, int>> within, between;  // the first two ranks of each host; the first ones of two hosts
-  for (int node = 0; node < static_cast<int>(cluster.nodes().size()); ++node) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < cluster.size(); ++rank) {
-      if (cluster.node_of(rank) == node) ranks.push_back(rank);
-    }
-    if (ranks.size() > 1) within.emplace_back(ranks[0], ranks[1]);
-    if (node > 0) between.emplace_back(0, ranks.front());
-  }
-  comm::MpiTransport transport(world.communicator());
-  job.within = slowest_link(within, transport, world);
-  job.between = slowest_link(between, transport, world);
-  job.reduced = {4_KiB, 64_KiB, 1_MiB, 4_MiB};
-  for (const Seconds time : probe::measure_all_reduce(transport, job.reduced)) {
-    const std::vector<double> times = gather_reals(world, time.value());
-    job.reductions.emplace_back(*std::max_element(times.begin(), times.end()));
-  }
-  return job;
-}
-
 bool is_local(const Session& session) { return session.cluster.kind() == cluster::Kind::local; }
 
 // Whether the ranks that the session plans for are those that run.
@@ -127,7 +63,8 @@ bool has_ranks(const Session& session, const comm::World& world) {
   return is_local(session) && world.size() > 1 && world.size() == session.cluster.size();
 }
 
-cost::Profile read_kept(const Session& session) {
+// \param threads  of a rank; 0: of no interest.
+cost::Profile read_kept(const Session& session, std::int64_t threads) {
   const std::string file = session.experiment.costs.file->string();
   cost::Profile profile = record::read_profile(file);
   cost::ProfileUse use;
@@ -135,7 +72,7 @@ cost::Profile read_kept(const Session& session) {
   use.kernels = runtime::make_device(session.experiment.train)->name();
   if (is_local(session)) {
     use.cpu = probe::processor_name();
-    use.threads = session.experiment.train.any_grid ? 1 : session.threads;
+    use.threads = threads;
   }
   if (const std::string why = cost::why_not_usable(profile, session.graph, use); !why.empty()) {
     const int ranks = session.cluster.size();
@@ -213,8 +150,7 @@ cost::Profile measure_profile(const Session& session, const std::vector<std::int
     }
     return std::string();
   });
-  set_threads(session);
-  const auto device = runtime::make_device(session.experiment.train);
+  const auto device = device_for_measuring(session);
   probe::ProfileOptions options;
   options.rows = rows;
   options.precision = session.experiment.train.precision;
@@ -223,7 +159,7 @@ cost::Profile measure_profile(const Session& session, const std::vector<std::int
   if (world.size() > 1) options.together = [&world] { world.barrier(); };
   cost::Profile profile = probe::profile_operators(session.graph, *device, options, optimizer_step(session));
   profile.cpu = probe::processor_name();
-  profile.threads = session.experiment.train.any_grid ? 1 : session.threads;
+  profile.threads = threads_of(session);
   if (has_ranks(session, world)) profile.job = measure_job(session, world);
   return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
 }
@@ -234,8 +170,8 @@ void take_measured_costs(Session& session, const Arguments& arguments, const com
   const auto start = std::chrono::steady_clock::now();
   cost::Profile profile;
   if (costs.file) {
-    profile = profile_from_json(
-        nlohmann::json::parse(world.on_root_then_all([&] { return profile_json(read_kept(session)).dump(); })));
+    profile = profile_from_json(nlohmann::json::parse(
+        world.on_root_then_all([&] { return profile_json(read_kept(session, threads_of(session))).dump(); })));
     if (has_ranks(session, world)) profile.job = measure_job(session, world);
   } else {
     world.on_root_then_all([&] {
@@ -257,45 +193,9 @@ void take_measured_costs(Session& session, const Arguments& arguments, const com
 
 void take_kept_costs(Session& session) {
   if (!session.experiment.costs.file) return;
-  cost::Profile profile = read_kept(session);
+  cost::Profile profile = read_kept(session, 0);  // ranks that run elsewhere have threads of their own
   take_job(session, profile.job);
   session.profile = std::make_shared<cost::Profile>(std::move(profile));
-}
-
-std::string costs_source(const Session& session) {
-  return session.experiment.costs.file ? "profile" : session.experiment.costs.measured ? "measured" : "analytic";
-}
-
-nlohmann::json costs_json(const Session& session) {
-  nlohmann::json costs{{"source", costs_source(session)}};
-  if (!session.profile) return costs;
-  for (const cluster::Device& device : session.cluster.devices()) costs["speeds"].push_back(device.speed);
-  for (const cost::MeasuredSize& size : session.profile->sizes) costs["rows"].push_back(size.rows);
-  nlohmann::json whole = profile_json(*session.profile);
-  for (const char* key : {"cpu", "threads", "kernels", "precision"}) costs[key] = whole.at(key);
-  costs["links"] = whole.at("job").at("links");
-  costs["reductions"] = whole.at("job").at("reductions");
-  costs["measuring_s"] = session.measuring_s;
-  return costs;
-}
-
-std::vector<record::Fact> costs_facts(const Session& session) {
-  const cost::Profile& profile = *session.profile;
-  std::vector<std::string> rows, speeds;
-  for (const cost::MeasuredSize& size : profile.sizes) rows.push_back(std::to_string(size.rows));
-  for (const cluster::Device& device : session.cluster.devices()) speeds.push_back(fmt::format("{}", device.speed));
-  std::vector<record::Fact> facts{
-      {"source", costs_source(session)},   {"cpu", profile.cpu}, {"threads", profile.threads},
-      {"kernels", profile.kernels},        {"rows", join(rows)}, {"speeds", join(speeds)},
-      {"measuring_s", session.measuring_s}};
-  const auto add = [&](const std::string& name, const std::optional<cluster::Link>& link) {
-    if (!link) return;
-    facts.push_back({name + "_bandwidth", link->bandwidth.value()});
-    facts.push_back({name + "_latency_s", link->latency.value()});
-  };
-  add("within_host", profile.job.within);
-  add("between_hosts", profile.job.between);
-  return facts;
 }
 
 }  // namespace millrace::app

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "app/arguments.h"
 #include "app/session.h"
 #include "comm/mpi/world.h"
 #include "cost/profile.h"
-#include "record/results_file.h"
 
 namespace millrace::app {
 
@@ -33,13 +29,5 @@ void take_measured_costs(Session& session, const Arguments& arguments, const com
 
 /// The same for planning in this process alone: only a kept profile is taken.
 void take_kept_costs(Session& session);
-
-/// "analytic", "measured", or "profile": a kept one.
-std::string costs_source(const Session& session);
-
-/// What was measured, and of what: for the documents and the results file of runs.
-nlohmann::json costs_json(const Session& session);
-/// \pre the session has a profile.
-std::vector<record::Fact> costs_facts(const Session& session);
 
 }  // namespace millrace::app

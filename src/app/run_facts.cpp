@@ -8,7 +8,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "app/measured_costs.h"
+#include "app/costs_facts.h"
 #include "app/version.h"
 #include "base/limits.h"
 #include "cluster/cluster_file.h"

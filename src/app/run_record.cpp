@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/measured_costs.h"
+#include "app/costs_facts.h"
 #include "app/prediction.h"
 #include "app/print.h"
 #include "app/rank_text.h"

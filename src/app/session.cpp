@@ -219,7 +219,10 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   if (!cluster) {
     std::vector<std::string> hosts;
     if (ranks == world.size()) hosts = world.gather_to_all(world.host());
-    cluster = cluster::local_cluster(ranks, hosts, share.threads, share.speed);
+    // Core sets may differ; the cluster must not: every rank orders its program by it. Rank 0's counts.
+    const int threads = std::stoi(world.gather_to_all(std::to_string(share.threads)).front());
+    const double speed = std::stod(world.gather_to_all(fmt::format("{}", share.speed)).front());
+    cluster = cluster::local_cluster(ranks, hosts, threads, speed);
   }
   Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
   take_measured_costs(session, arguments, world);

@@ -11,9 +11,9 @@
 namespace millrace::probe {
 namespace {
 
-constexpr std::int64_t kWidth = 256;
+constexpr std::int64_t kWidth = 384;
 constexpr std::int64_t kRows = 32;
-constexpr std::size_t kLeast = 5;  // repetitions
+constexpr std::size_t kLeast = 3;  // repetitions
 
 Graph dense_network() {
   GraphBuilder builder("dense");
