@@ -72,6 +72,7 @@ class List {
     if (const Field published = reader_.field("published")) list_.published = published.input_file();
     config::Reader small(reader_.field("small"));
     for (const auto& [path, field] : small.entries()) list_.small.push_back({path, *field.node()});
+    list_.table = reader_.get("table", config::Text{}, list_.sweep);
     list_.source = reader_.get("source", config::Text{}, "");
     list_.why = reader_.get("why", config::Text{}, "");
     const Field rows = reader_.field("rows");

@@ -30,6 +30,7 @@ struct BenchList {
   std::string sweep;                               ///< names the results; the file's stem if not given
   std::optional<std::filesystem::path> published;  ///< figures to print beside ours, besides those of the rows
   config::Settings small;                          ///< what a case of the small size has: workload, plan.partitioner
+  std::string table;                               ///< number of the published table; the name if not given
   std::string source;                              ///< of the rows' published figures
   std::string why;                                 ///< why ours differ from them, where they do
 };

@@ -60,7 +60,7 @@ const std::vector<Column>& figure_columns() {
       {"predicted_peak_memory_bytes", kReal, "bytes", "beside a measured one"},
       {"final_loss", kReal, "1", "of the last iteration"},
       {"accuracy", kReal, "1", "fraction of the test split"},
-      {"rows", kInteger, "1", "measured steps that were predicted"},
+      {"rows", kReal, "1", "measured steps that were predicted"},
       {"mape", kReal, "1", "mean error of their predictions"},
       {"median", kReal, "1", "median error of their predictions"},
       {"p90", kReal, "1", "error that nine of ten predictions stay below"},

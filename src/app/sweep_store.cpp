@@ -21,7 +21,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kPublishEvery = 10;
+// The whole file is written each time, so that a fixed step would cost the square of the cells.
+constexpr int kPublishEvery = 10;      // cells, while there are few
+constexpr int kPublishEveryPart = 10;  // then a tenth of them
 
 void make_folder(const fs::path& folder) {
   std::error_code failure;
@@ -126,7 +128,8 @@ void SweepStore::add(std::size_t cell, json document) {
   line.update(document);
   log_->add({made.id, line.dump()});
   take(cell, line);
-  if (++unpublished_ >= kPublishEvery) publish("running");
+  ++finished_;
+  if (++unpublished_ >= std::max(kPublishEvery, finished_ / kPublishEveryPart)) publish("running");
 }
 
 record::DataTable SweepStore::table() const {
