@@ -57,7 +57,9 @@ struct Arguments {
   double tolerance = 0.01;              ///< compare: relative differences of no interest
   bool follow = false;                  ///< watch: until the run ends
   std::string data;                     ///< bench: the list; empty: the standard one
-  std::string only;                     ///< bench planner: glob of workloads to run; empty: all
+  std::string only;                     ///< bench planner, train: glob of cases to run; empty: all
+  std::string peers;                    ///< bench train: folder of the peer's program; empty: none
+  int rounds = 8;                       ///< bench train: runs of each case
   std::string workloads;  ///< bench, sweep: folder of the files that the list names; empty: the environment says
 };
 

@@ -319,17 +319,23 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding");
-  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, or sharding")
+  CLI::App* bench =
+      app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding, train");
+  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, sharding, or train")
       ->required()
       ->expected(1)
       ->type_name("NAME");
-  bench->add_option("--data", arguments.data, "planner: another list of workloads; simulator: other measured steps")
+  bench->add_option("--data", arguments.data, "planner, train: another list; simulator: other measured steps")
       ->type_name("LIST.yaml|STEPS.csv");
-  bench->add_option("--only", arguments.only, "planner: only workloads of these names, such as '*gnmt*'")
+  bench->add_option("--only", arguments.only, "planner, train: only cases of these names, such as '*gnmt*'")
       ->type_name("GLOB");
   bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
+  bench->add_option("--peers", arguments.peers, "train: folder of the peer's bench.py; without it ours run alone")
+      ->type_name("DIR");
+  bench->add_option("--rounds", arguments.rounds, "train: runs of each case, in alternation with the peer's")
+      ->type_name("N")
+      ->check(at_least_one());
   add_time_limit(*bench, arguments);
   add_format(*bench, arguments, {"table", "json", "csv"});
   bench->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");

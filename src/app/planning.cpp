@@ -402,6 +402,7 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
     runtime::require_supported(program, session.experiment.train.clip_norm);
     if (session.experiment.train.any_grid) runtime::require_tree_reducible(session.graph, program);
   }
+  if (!session.experiment.train.evaluates) return programs;
   std::vector<std::int64_t> sizes;
   if (test_samples > 0) sizes.push_back(data.batch);
   if (test_samples % data.batch != 0) sizes.push_back(test_samples % data.batch);

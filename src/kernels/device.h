@@ -27,9 +27,8 @@ struct BatchContext {
 
 /// Memory that an executable holds, in bytes, apart from the StageParameters.
 struct ExecutableBytes {
-  std::int64_t per_slot = 0;  ///< kept from forward to backward, for each slot
-  std::int64_t workspace =
-      0;  ///< shared by all slots: gradients in flight, scratch, copies of weights in other layouts
+  std::int64_t per_slot = 0;   ///< kept from forward to backward, for each slot
+  std::int64_t workspace = 0;  ///< shared by all slots: gradients in flight, scratch
   int slots = 0;
 };
 

@@ -86,9 +86,7 @@ class StageExecutable : public Executable {
 
   std::int64_t rows() const override { return options_.rows; }
 
-  ExecutableBytes bytes() const override {
-    return {plan_.slot_bytes, plan_.workspace_bytes + factory_->held_bytes(), options_.slots};
-  }
+  ExecutableBytes bytes() const override { return {plan_.slot_bytes, plan_.workspace_bytes, options_.slots}; }
 
   void* input(int slot, TensorId tensor) override { return border(stage_.inputs, plan_.values, slot, tensor, "input"); }
   const void* output(int slot, TensorId tensor) override {

@@ -134,7 +134,7 @@ void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
-    std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
+    if (places_[i].uses.empty()) std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
     for (const auto& [op, offset] : places_[i].uses) std::memset(gradients_.get() + offset * size, 0, bytes);
   }
 }
@@ -160,9 +160,8 @@ void StageParameters::reserve_copies(int count) {
   copies_.clear();
   copy_versions_.assign(index(count), 0);
   for (int i = 0; i < count; ++i) {
-    copies_.push_back(storage_ == Storage::none
-                          ? nullptr
-                          : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
+    copies_.push_back(
+        storage_ == Storage::none ? nullptr : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
   }
 }
 
