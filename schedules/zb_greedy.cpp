@@ -6,9 +6,8 @@
 
 #include "schedules/common/best_list.h"
 #include "schedules/common/plan_rules.h"
+#include "schedules/common/zero_bubble.h"
 #include "schedules/registry.h"
-#include "schedules/zb_h1.h"
-#include "schedules/zb_h2.h"
 
 namespace millrace::schedules {
 namespace {
@@ -50,8 +49,10 @@ config::Options zb_greedy_options() {
 ComputeOrder zb_greedy(const Plan& plan, const StageDag& dag, const StageCosts& costs, const config::Values& options) {
   require_no_warmup(plan, "zb-greedy");
   const std::string order = options.text(kFixedOrder);
-  if (order == "zb-h1") return zb_h1(plan, dag, costs, options);
-  if (order == "zb-h2") return zb_h2(plan, dag, costs, options);
+  if (order != "search") {
+    require_one_stage_a_device(plan, "zb-greedy with order " + order);
+    return order == "zb-h1" ? zb_h1_order(plan, dag) : zb_h2_order(plan, dag);
+  }
   const ListObjective objective = options.text("objective") == "span" ? ListObjective::span : ListObjective::makespan;
   const Columns columns = make_columns(plan, costs, "zb-greedy");
   ColumnOrders best = best_list_order(
@@ -60,8 +61,8 @@ ComputeOrder zb_greedy(const Plan& plan, const StageDag& dag, const StageCosts& 
   const bool alone = std::all_of(columns.columns.begin(), columns.columns.end(),
                                  [](const Column& column) { return column.stages.size() == 1; });
   if (!alone) return to_compute_order(plan, best);
-  for (const OrderFunction fixed : {OrderFunction{zb_h1}, OrderFunction{zb_h2}}) {
-    ColumnOrders orders = by_column(plan, columns, fixed(plan, dag, costs, options));
+  for (const auto fixed : {zb_h1_order, zb_h2_order}) {
+    ColumnOrders orders = by_column(plan, columns, fixed(plan, dag));
     if (keeps_limits(columns, orders) &&
         length(columns, dag, orders, objective) < length(columns, dag, best, objective)) {
       best = std::move(orders);

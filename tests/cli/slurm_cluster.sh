@@ -46,6 +46,16 @@ TEXT
   echo "CgroupAutomount=no" >"$folder/cgroup.conf"
 }
 
+# Ends it all when the test that started it is gone, such as killed by its time limit.
+watch_over() {
+  local test=$PPID
+  [ "$(cat "/proc/$test/comm")" != sh ] || test=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/$test/status")
+  (
+    while kill -0 "$test" 2>/dev/null || kill -0 $$ 2>/dev/null; do sleep 1; done
+    stop
+  ) </dev/null >/dev/null 2>&1 &
+}
+
 start() {
   for program in munged slurmctld slurmd sbatch srun; do
     command -v $program >/dev/null || { echo "slurm_cluster.sh: no $program; scripts/dependencies.sh --tests installs it" >&2; exit 2; }
@@ -56,6 +66,7 @@ start() {
   munged --force --socket="$folder/munge.socket" --key-file="$folder/munge.key" --pid-file="$folder/munged.pid" \
     --log-file="$folder/munged.log" --seed-file="$folder/munged.seed" 2>/dev/null
   write_configuration
+  watch_over
   slurmctld -f "$SLURM_CONF"
   for node in 0 1 2 3; do
     mkdir -p "$folder/spool.fake$node" "$folder/tmp.fake$node"
@@ -70,21 +81,31 @@ start() {
   exit 1
 }
 
-# All processes of a node, which share its host name's namespace, stand still and are gone: nothing reports an end.
+# All processes of a node: they share its host name's namespace. None where its daemon is gone, whatever has its number now.
+processes_of() {
+  local daemon name_space
+  daemon=$(cat "$1" 2>/dev/null) || return 0
+  grep -qsxz "SLURM_CONF=$SLURM_CONF" "/proc/$daemon/environ" || return 0
+  name_space=$(stat -Lc %i "/proc/$daemon/ns/uts")
+  [ "$name_space" != "$(stat -Lc %i /proc/self/ns/uts)" ] || return 0
+  (stat -Lc '%i %n' /proc/[0-9]*/ns/uts 2>/dev/null || true) | sed -n "s|^$name_space /proc/\([0-9]*\)/.*|\1|p"
+}
+
+# They stand still and are gone: nothing reports an end.
 fail() {
-  local name_space processes=() process
-  name_space=$(readlink "/proc/$(cat "$folder/slurmd.$1.pid")/ns/uts")
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/ns/uts" 2>/dev/null)" != "$name_space" ] || processes+=("${process#/proc/}")
-  done
-  kill -STOP "${processes[@]}"
+  local processes
+  processes=$(processes_of "$folder/slurmd.$1.pid")
+  kill -STOP $processes
   scontrol update nodename="$1" state=down reason=test
-  kill -KILL "${processes[@]}"
+  kill -KILL $processes
 }
 
 stop() {
-  scancel --full --signal=KILL --user=root 2>/dev/null || true
-  for file in "$folder"/slurmd.*.pid "$folder/slurmctld.pid" "$folder/munged.pid"; do
+  local file
+  for file in "$folder"/slurmd.*.pid; do
+    kill -KILL $(processes_of "$file") 2>/dev/null || true
+  done
+  for file in "$folder/slurmctld.pid" "$folder/munged.pid"; do
     [ ! -f "$file" ] || kill "$(cat "$file")" 2>/dev/null || true
   done
 }
