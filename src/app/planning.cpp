@@ -167,6 +167,19 @@ planner::SimulatedRanking search_settings(const PlanSection& plan) {
   return settings;
 }
 
+constexpr int kMostTries = 4;      // with less memory, where devices hold more than was counted
+constexpr double kTighter = 0.97;  // what is left out comes in whole tensors
+
+// \pre a device has a limit.
+Bytes least_limit(const plan::Problem& problem) {
+  std::optional<Bytes> least;
+  for (int device = 0; device < problem.cluster->size(); ++device) {
+    const std::optional<Bytes> limit = problem.memory_of(device);
+    if (limit) least = std::min(least.value_or(*limit), *limit);
+  }
+  return *least;
+}
+
 bool is_over_a_limit(const plan::Problem& problem, const plan::PlanReport& report) {
   for (int device = 0; device < problem.cluster->size(); ++device) {
     const std::optional<Bytes> limit = problem.memory_of(device);
@@ -186,8 +199,6 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   settings.hiding = hiding_of(experiment);
   // Where the next iteration starts stage by stage, what counts is its distance from the one before.
   settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
-  const MemoryForecast forecast(session);
-  settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
   planner::SimulatedCounts counts = planner::rank_by_simulation(problem, ranking.plans, settings);
   planned.choices = std::move(counts.choices);
   while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
@@ -235,6 +246,7 @@ planner::RecomputeMask recompute_mask(const Session& session) {
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   problem.recompute = plan::Recompute::none;  // beside what the file says
+  problem.live_by_depth = true;
   plan::Candidate candidate;
   candidate.plan =
       plan::load_plan(*session.experiment.plan.file, session.graph,
@@ -247,7 +259,10 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   Planned planned;
   if (candidate.report.feasible) {
     planned.ranking.plans.push_back(std::move(candidate));
-    simulate_candidates(session, problem, {.deeper_warmup = false}, planned);
+    const MemoryForecast forecast(session);
+    planner::SimulatedRanking settings{.deeper_warmup = false};
+    settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
+    simulate_candidates(session, problem, settings, planned);
     if (!planned.ranking.plans.empty()) return planned;
     const plan::Refused& refused = planned.ranking.refusals.back();
     const std::string file = session.experiment.plan.file->string();
@@ -315,7 +330,10 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     request.partitioners.push_back(std::move(partitioner));
   }
   if (arguments.time_limit_s) request.patience = Seconds(*arguments.time_limit_s);
-  if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
+  if (!section.explicit_stages.empty()) {
+    request.explicit_stages = section.explicit_stages;
+    request.problem.live_by_depth = true;
+  }
   request.schedules.clear();
   for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
@@ -324,13 +342,31 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   const auto top = static_cast<std::size_t>(arguments.top);
   request.judged_again = simulates(request.problem);
   request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
-  Planned planned;
-  planned.ranking = search(request, session.experiment);
+  const MemoryForecast forecast(session);
+  if (request.judged_again) request.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
   planner::SimulatedRanking settings = search_settings(section);
+  settings.device_memory = request.device_memory;
   if (arguments.command == "plan") settings.asked = top;
   plan::Problem judged = request.problem;  // variants of recomputation are not tried where the user says which
   if (section.recompute_mask != planner::RecomputeMask::Kind::as_cut) judged.recompute = plan::Recompute::none;
+  Planned planned;
+  planned.ranking = search(request, session.experiment);
+  const bool found = !planned.ranking.plans.empty();
   simulate_candidates(session, judged, settings, planned);
+  // Devices hold more than the search counted: it is asked for plans that need as much less.
+  for (int tries = 0; found && planned.ranking.plans.empty() && planned.ranking.least_memory && tries < kMostTries;
+       ++tries) {
+    const double over = static_cast<double>(planned.ranking.least_memory->limit.value()) /
+                        static_cast<double>(least_limit(judged).value());
+    if (over <= 1) break;
+    const auto counted = static_cast<double>(least_limit(request.problem).value());
+    request.problem.memory_limit = Bytes(static_cast<std::int64_t>(counted / over * kTighter));
+    Planned tighter;
+    tighter.ranking = search(request, session.experiment);
+    if (tighter.ranking.plans.empty()) break;
+    simulate_candidates(session, judged, settings, tighter);
+    planned = std::move(tighter);
+  }
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   return planned;

@@ -12,6 +12,7 @@
 #include "plan/evaluator.h"
 #include "plan/plan_set.h"
 #include "plan/problem.h"
+#include "planner/program_memory.h"
 #include "planner/recompute_mask.h"
 
 namespace millrace::planner {
@@ -41,6 +42,9 @@ struct Request {
   std::size_t top = 5;                      ///< plans that are kept
   bool judged_again = false;                ///< by another judge: each schedule keeps its part of `top`
   Seconds patience{1};                      ///< where nothing fits, to look for the least memory that does
+  /// What the ranks of a plan hold, from the devices that run it (planner/simulated_ranking.h): the least memory is
+  /// that. Empty: counted bytes.
+  std::function<std::optional<ProgramMemory>(const Plan&)> device_memory{};
 };
 
 /// What is known of the memory that each device needs, when no plan fits (REPORTS M02).

@@ -29,7 +29,9 @@ void expect_same_again(const std::string& text) {
   SCOPED_TRACE(text);
   const ExperimentFile file(text);
   const Session session = planning_session(file.read(), kRanks);
-  const Planned planned = make_plans(session, Arguments());
+  Arguments arguments;
+  arguments.command = "plan";  // all of its plans have the devices' memory
+  const Planned planned = make_plans(session, arguments);
   ASSERT_FALSE(planned.ranking.plans.empty()) << planned.why_not;
   for (const plan::Candidate& candidate : planned.ranking.plans) {
     const std::string path = (file.folder() / "plan.yaml").string();

@@ -194,7 +194,7 @@ TEST(BadInput, SeparateWorldsAreRefusedWithAHint) {
   options.environment = {{"SLURM_STEP_NUM_TASKS", "4"}, {"OMPI_MCA_ess", "singleton"}};
   const Outcome outcome = place.run({"run", "e.yaml"}, options);
   EXPECT_EQ(outcome.code, 2) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("4 ranks (SLURM_STEP_NUM_TASKS)"), HasSubstr("--mpi=pmix")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("srun started 4 tasks (SLURM_STEP_NUM_TASKS)"), HasSubstr("--mpi=pmix")));
 }
 
 }  // namespace

@@ -179,7 +179,8 @@ TEST(Commands, SimulateDrawsThePipeline) {
               AllOf(HasSubstr("simulated: iteration"), HasSubstr("live micro-batches"), HasSubstr("rank    1 |")));
   EXPECT_THAT(text_of(place / "t.svg"), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
   std::set<int> iterations;  // all that were simulated
-  for (const json& event : json::parse(text_of(place / "t.json")).at("traceEvents")) {
+  const json trace = json::parse(text_of(place / "t.json"));
+  for (const json& event : trace.at("traceEvents")) {
     if (event.at("ph") == "X") iterations.insert(event.at("args").at("iteration").get<int>());
   }
   EXPECT_THAT(iterations, testing::ElementsAre(0, 1, 2));

@@ -179,6 +179,7 @@ TEST(LiveMicroBatches, StagesOfADagAreCountedByDepth) {
     SCOPED_TRACE(entry.name);
     Case c(testing_support::branches(), {1, 1, 1, 1}, std::vector<double>(6, 1.0), 1, 8);
     c.problem.schedule = entry.name;
+    c.problem.live_by_depth = true;
     const std::vector<plan::StageCut> cuts{{{0}}, {{1, 2}}, {{3, 4}}, {{5}}};
     const Plan plan = plan::assign(c.problem, 1, cuts);
     const ProgramMemory memory = program_memory(lower(c.graph, plan, fitted_order(plan, c.problem), c.problem.batch),
