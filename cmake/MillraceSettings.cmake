@@ -37,7 +37,8 @@ if(MILLRACE_SANITIZER STREQUAL "address")
     -fno-sanitize=null,object-size,vptr,return,alignment
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>) # its analysis takes the checks for uses
 elseif(MILLRACE_SANITIZER STREQUAL "thread")
-  set(sanitizer -fsanitize=thread)
+  set(sanitizer -fsanitize=thread
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 elseif(MILLRACE_SANITIZER)
   message(FATAL_ERROR "MILLRACE_SANITIZER is '${MILLRACE_SANITIZER}'; allowed: empty, address, thread")
 endif()

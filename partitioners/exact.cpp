@@ -1,5 +1,4 @@
-// First plans by equal_but_for_rounding cuts, then the best of each topological order, then all ideals: each bounds the
-// next.
+// First plans by equal cuts, then the best of each topological order, then all ideals: each bounds the next.
 #include "partitioners/exact.h"
 
 #include <algorithm>
@@ -126,7 +125,7 @@ class Solver {
     } else if (stopped_by_ != "complete" || !nearest_) {
       refuse(shape, plan::Refusal::time_limit, "");
     } else {
-      refuse(shape, plan::Refusal::memory_exceeded, "proven: no plan of equal_but_for_rounding pipelines fits");
+      refuse(shape, plan::Refusal::memory_exceeded, "proven: no plan of equal pipelines fits");
       nearest_->candidate.report.partitioner = "exact";
       found_.push_back(std::move(*nearest_));
     }
@@ -222,8 +221,7 @@ class Solver {
 
   std::string class_text() const {
     if (all_plans()) return "all plans";
-    std::string text =
-        one_pipeline() ? "all plans with one pipeline" : "all plans with equal_but_for_rounding pipelines";
+    std::string text = one_pipeline() ? "all plans with one pipeline" : "all plans with equal pipelines";
     if (!devices_alike()) text += " in the cluster's order of devices";
     if (problem_.recompute != plan::Recompute::none) text += ", without recomputation";
     return text;

@@ -48,9 +48,9 @@ ComputeOrder interleaved(const Plan& plan, const StageDag&, const StageCosts&, c
     }
     if (v > 1 && m % p != 0) {
       throw InvalidInput(
-          fmt::format("schedule interleaved with {} chunks a device needs micro-batches that are a "
-                      "multiple of the devices of a pipeline (m mod p = 0); here {} and {}",
-                      v, m, p));
+          fmt::format("schedule interleaved with {} stages a device deals micro-batches to the {} places of a pipeline "
+                      "in turn: micro_batches must be a multiple of {}, not {}",
+                      v, p, p, m));
     }
     const std::int64_t all = m * v;
     for (std::int64_t s = 0; s < p; ++s) {

@@ -1,6 +1,8 @@
 // The rules of Placement, stage by stage.
 #include "schedules/placement.h"
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "base/errors.h"
@@ -20,16 +22,24 @@ bool fits(std::size_t stages, std::size_t seats, Placement placement) {
   return stages == (placement == Placement::vee ? 2 * seats : seats);
 }
 
+std::string_view rule(Placement placement) {
+  switch (placement) {
+    case Placement::vee:
+      return "two stages each";
+    case Placement::in_turn:
+      return "the same number of stages each";
+    default:
+      return "one stage each";
+  }
+}
+
 }  // namespace
 
 std::vector<Pipeline> place(const Pipeline& pipeline, const std::vector<Seat>& seats, Placement placement) {
   const std::size_t stages = pipeline.stages.size();
   const std::size_t p = seats.size();
   if (!fits(stages, p, placement)) {
-    throw InvalidInput(
-        fmt::format("{} stages do not go on {} places by the rule {}: one_stage and both_ways take as many "
-                    "stages as places, vee twice as many, in_turn a multiple",
-                    stages, p, name(placement)));
+    throw InvalidInput(fmt::format("{} stages do not go on {} places, which take {}", stages, p, rule(placement)));
   }
   Pipeline placed = pipeline;
   for (std::size_t s = 0; s < stages; ++s) {
@@ -39,8 +49,8 @@ std::vector<Pipeline> place(const Pipeline& pipeline, const std::vector<Seat>& s
   if (placement != Placement::both_ways) return {placed};
   if (pipeline.micro_batches % 2 != 0) {
     throw InvalidInput(
-        fmt::format("{} micro-batches are not the same number for both directions: both_ways needs an "
-                    "even number",
+        fmt::format("{} micro-batches cannot be dealt to the two directions of the pipelines: micro_batches must be "
+                    "even",
                     pipeline.micro_batches));
   }
   placed.micro_batches /= 2;

@@ -91,20 +91,6 @@ std::vector<std::string> capability_names(std::uint32_t capabilities) {
   return names;
 }
 
-std::string_view name(Placement placement) {
-  switch (placement) {
-    case Placement::one_stage:
-      return "one_stage";
-    case Placement::in_turn:
-      return "in_turn";
-    case Placement::vee:
-      return "vee";
-    case Placement::both_ways:
-      return "both_ways";
-  }
-  return "?";
-}
-
 const Entry& by_name(std::string_view name) {
   std::vector<std::string> names;
   for (const Entry& entry : registry()) {

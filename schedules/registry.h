@@ -27,6 +27,9 @@ enum Capability : std::uint32_t {
 /// "synchronous", "takes_warmup", … : the names of the bits, as listings print them.
 std::vector<std::string> capability_names(std::uint32_t capabilities);
 
+/// The option by which a schedule that searches for its order follows that of another schedule instead.
+inline constexpr const char* kFixedOrder = "order";
+
 /// Where a schedule wants the stages of a pipeline of p lists of devices.
 enum class Placement : std::uint8_t {
   one_stage,  ///< p stages, one on each
@@ -34,9 +37,6 @@ enum class Placement : std::uint8_t {
   vee,        ///< 2p stages, stages s and 2p − 1 − s on list s
   both_ways   ///< two pipelines of p stages: stage s of the second on the list of stage p − 1 − s of the first
 };
-
-/// "one_stage", "in_turn", …
-std::string_view name(Placement placement);
 
 /// A pure function: the same plan gives the same order. \throws InvalidInput  naming the rule that the plan breaks.
 using OrderFunction = ComputeOrder (*)(const Plan&, const StageDag&, const StageCosts&, const config::Values& options);

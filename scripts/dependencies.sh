@@ -15,8 +15,8 @@ packages=(
 )
 for argument in "$@"; do
   case $argument in
-    --tests) packages+=(libgtest-dev libgmock-dev python3-h5py librsvg2-bin chromium) ;;
-    --full) packages+=(libgtest-dev libgmock-dev python3-h5py librsvg2-bin chromium clang libomp-dev) ;;
+    --tests) packages+=(libgtest-dev libgmock-dev python3-h5py librsvg2-bin chromium python3-pandas slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge) ;;
+    --full) packages+=(libgtest-dev libgmock-dev python3-h5py librsvg2-bin chromium python3-pandas slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge clang libomp-dev) ;;
     *)
       echo "dependencies.sh: unknown argument '$argument'; valid: --tests, --full" >&2
       exit 2

@@ -94,7 +94,7 @@ class Evening {
     PipelineCut changed = cut_;
     if (!assess(model_, changed) || !recomputes_the_same(changed)) return false;
     const Score value = score(objective_, changed.figures, model_);
-    // Of tied bottlenecks and bytes, the time comes first.
+    // Of equal bottlenecks and bytes, the time comes first.
     const bool time_first = objective_ != plan::Objective::throughput;
     if (!tied(value.first, score_.first) || (time_first && !tied(value.second, score_.second))) return false;
     cut_.figures = changed.figures;

@@ -23,17 +23,26 @@ struct Arguments {
   std::optional<std::string> output;  ///< --output DIR, or -o FILE of `plan` and `data`
   bool overwrite = false;
   bool overwrite_lock = false;
-  bool resume = false;       ///< run: go on from the newest checkpoint; sweep: only what is missing or failed
-  std::optional<int> jobs;   ///< sweep: cells at once in this process; none: as many as it has cores
-  std::optional<int> ranks;  ///< of `plan`, `simulate`, `check` with `cluster: local`; none: 1
+  bool resume = false;              ///< run: go on from the newest checkpoint; sweep: only what is missing or failed
+  bool slurm = false;               ///< sweep: as job arrays
+  bool merge = false;               ///< sweep: take what the tasks of arrays left
+  std::optional<int> cell;          ///< sweep: the task of a list that an array task works on, from 1
+  std::optional<int> max_array;     ///< sweep: tasks of an array; none: what the site allows
+  int throttle = 16;                ///< sweep: array tasks at once
+  std::vector<std::string> sbatch;  ///< sweep: further options of sbatch
+  bool small = false;               ///< sweep: the cells of the small size only
+  std::optional<int> jobs;          ///< sweep: cells at once in this process; none: as many as it has cores
+  std::optional<int> ranks;         ///< of `plan`, `simulate`, `check` with `cluster: local`; none: 1
   bool explain = false;
   std::optional<double> time_limit_s;
   int top = 5;
-  bool trace = false;            ///< run: keep the instructions of the last iteration
-  std::string svg;               ///< simulate: the picture's file
-  std::string trace_file;        ///< simulate: the trace's file
-  bool timeline = false;         ///< simulate: the timeline in characters
-  int iterations = 3;            ///< verify
+  bool trace = false;      ///< run: keep the instructions of the last iteration
+  std::string svg;         ///< simulate: the picture's file
+  std::string trace_file;  ///< simulate: the trace's file
+  bool timeline = false;   ///< simulate: the timeline in characters
+  int iterations = 3;      ///< verify
+  std::vector<std::int64_t>
+      rows;  ///< profile: of the micro-batches to measure; empty: those that the experiment can have
   std::int64_t train_limit = 0;  ///< data: samples of the split; 0: all
   std::int64_t test_limit = 0;
   std::string data_format;              ///< data: idx, cifar10 or text; empty: told by content
@@ -48,8 +57,10 @@ struct Arguments {
   double tolerance = 0.01;              ///< compare: relative differences of no interest
   bool follow = false;                  ///< watch: until the run ends
   std::string data;                     ///< bench: the list; empty: the standard one
-  std::string only;                     ///< bench planner: glob of workloads to run; empty: all
-  std::string workloads;                ///< bench: folder of the files that the list names; empty: the environment says
+  std::string only;                     ///< bench planner, train: glob of cases to run; empty: all
+  std::string peers;                    ///< bench train: folder of the peer's program; empty: none
+  int rounds = 8;                       ///< bench train: runs of each case
+  std::string workloads;  ///< bench, sweep: folder of the files that the list names; empty: the environment says
 };
 
 /// Parses, answering --help and --version on `standard output` when `speak` is set (rank 0).

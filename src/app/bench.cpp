@@ -23,7 +23,8 @@ const std::vector<Benchmark>& benchmarks() {
   static const std::vector<Benchmark> rows{{"planner", bench_planner},
                                            {"simulator", bench_simulator},
                                            {"growth", bench_growth},
-                                           {"sharding", bench_sharding}};
+                                           {"sharding", bench_sharding},
+                                           {"train", bench_train}};
   return rows;
 }
 

@@ -2,6 +2,7 @@
 #include "app/bench_list.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -65,12 +66,19 @@ class List {
   List(const Node& root, const std::filesystem::path& workloads, config::Problems& problems)
       : workloads_(workloads), reader_(root, problems), problems_(problems) {}
 
-  std::vector<BenchCase> read() {
+  BenchList read(const std::string& name) {
     reader_.required("bench", config::OneOf{{"planner"}});
+    list_.sweep = reader_.get("sweep", config::Text{}, name);
+    if (const Field published = reader_.field("published")) list_.published = published.input_file();
+    config::Reader small(reader_.field("small"));
+    for (const auto& [path, field] : small.entries()) list_.small.push_back({path, *field.node()});
+    list_.table = reader_.get("table", config::Text{}, list_.sweep);
+    list_.source = reader_.get("source", config::Text{}, "");
+    list_.why = reader_.get("why", config::Text{}, "");
     const Field rows = reader_.field("rows");
     for (const Field& row : rows.items()) add(row);
     if (rows.is_list() && rows.node()->items.empty()) rows.refuse("found an empty list, allowed: at least one row");
-    return std::move(cases_);
+    return std::move(list_);
   }
 
  private:
@@ -101,7 +109,7 @@ class List {
       const auto figure = published.find(one.partitioner);
       if (figure != published.end()) one.published = figure->second;
       check(one, plan);
-      cases_.push_back(std::move(one));
+      list_.cases.push_back(std::move(one));
     }
   }
 
@@ -130,18 +138,29 @@ class List {
   const std::filesystem::path& workloads_;
   config::Reader reader_;
   config::Problems& problems_;
-  std::vector<BenchCase> cases_;
+  BenchList list_;
   std::set<std::string> told_;
 };
 
 }  // namespace
 
-std::vector<BenchCase> read_bench_list(const std::filesystem::path& file, const std::filesystem::path& workloads) {
+BenchList read_bench_list(const std::filesystem::path& file, const std::filesystem::path& workloads) {
   config::Problems problems;
   const Node root = config::load_file(file, problems);
-  std::vector<BenchCase> cases = List(root, workloads, problems).read();
+  BenchList list = List(root, workloads, problems).read(file.stem().string());
   problems.throw_if_any();
-  return cases;
+  return list;
+}
+
+std::filesystem::path workloads_folder(const std::string& typed) {
+  const char* named = std::getenv("MILLRACE_WORKLOADS");
+  if (typed.empty() && named == nullptr) return "../shared/workloads";
+  const std::filesystem::path folder = typed.empty() ? named : typed;
+  if (!std::filesystem::is_directory(folder)) {
+    throw InvalidInput(
+        fmt::format("{}: no such folder '{}'", typed.empty() ? "MILLRACE_WORKLOADS" : "--workloads", folder.string()));
+  }
+  return folder;
 }
 
 }  // namespace millrace::app

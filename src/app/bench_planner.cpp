@@ -1,6 +1,5 @@
 // `millrace bench planner`: every partitioner on every workload of a list, each in a process of its own, beside what
 // others reached.
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
@@ -79,19 +78,6 @@ json run_case(const BenchCase& one, const Arguments& arguments) {
   return row;
 }
 
-// --workloads, MILLRACE_WORKLOADS, or the folder beside the source tree, which need not be there.
-std::filesystem::path workloads_folder(const Arguments& arguments) {
-  const char* named = std::getenv("MILLRACE_WORKLOADS");
-  const bool typed = !arguments.workloads.empty();
-  if (!typed && named == nullptr) return "../shared/workloads";
-  const std::filesystem::path folder = typed ? arguments.workloads : named;
-  if (!std::filesystem::is_directory(folder)) {
-    throw InvalidInput(
-        fmt::format("{}: no such folder '{}'", typed ? "--workloads" : "MILLRACE_WORKLOADS", folder.string()));
-  }
-  return folder;
-}
-
 std::filesystem::path list_file(const Arguments& arguments) {
   if (!arguments.data.empty()) return arguments.data;
   const std::filesystem::path standard = "experiments/paper/planner_workloads.yaml";
@@ -117,7 +103,7 @@ void keep_only(const std::string& glob, const std::string& list, std::vector<Ben
 
 ExitCode bench_planner(const Arguments& arguments) {
   const std::filesystem::path list = list_file(arguments);
-  std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments));
+  std::vector<BenchCase> cases = read_bench_list(list, workloads_folder(arguments.workloads)).cases;
   if (!arguments.only.empty()) keep_only(arguments.only, list.string(), cases);
   std::vector<json> rows;
   bool whole = true;

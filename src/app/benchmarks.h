@@ -9,5 +9,6 @@ namespace millrace::app {
 ExitCode bench_planner(const Arguments& arguments);
 ExitCode bench_simulator(const Arguments& arguments);
 ExitCode bench_sharding(const Arguments& arguments);
+ExitCode bench_train(const Arguments& arguments);
 
 }  // namespace millrace::app

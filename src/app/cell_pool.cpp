@@ -125,6 +125,17 @@ void CellPool::dismiss() const {
   }
 }
 
+std::string worked_off(const CellTask& task) {
+  CellProcess process(task);
+  std::optional<std::string> document;
+  while (!document) {
+    pollfd output{process.output(), POLLIN, 0};
+    ::poll(&output, 1, static_cast<int>(kPause.count()));
+    document = process.finished(output.revents != 0);
+  }
+  return *document;
+}
+
 void serve_cells(const comm::Mailbox& mailbox) {
   for (;;) {
     const std::optional<comm::Letter> letter = mailbox.poll();
@@ -133,14 +144,7 @@ void serve_cells(const comm::Mailbox& mailbox) {
       continue;
     }
     if (letter->text.empty()) return;
-    CellProcess process(cell_task_from_text(letter->text));
-    std::optional<std::string> document;
-    while (!document) {
-      pollfd output{process.output(), POLLIN, 0};
-      ::poll(&output, 1, static_cast<int>(kPause.count()));
-      document = process.finished(output.revents != 0);
-    }
-    mailbox.send(letter->from, *document);
+    mailbox.send(letter->from, worked_off(cell_task_from_text(letter->text)));
   }
 }
 

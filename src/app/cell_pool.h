@@ -69,6 +69,9 @@ class CellPool {
   const comm::Mailbox* mailbox_;
 };
 
+/// Works on one cell in a process of its own and waits for its end. \returns its document.
+std::string worked_off(const CellTask& task);
+
 /// The other ranks' side: works on what rank 0 sends until it is dismissed.
 void serve_cells(const comm::Mailbox& mailbox);
 

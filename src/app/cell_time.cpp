@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/analytic.h"
+
 namespace millrace::app {
 namespace {
 

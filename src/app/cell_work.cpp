@@ -12,8 +12,12 @@
 #include "app/planning.h"
 #include "app/prediction.h"
 #include "app/print.h"
+#include "app/step_machines.h"
 #include "base/text.h"
+#include "config/document.h"
 #include "plan/plan_text.h"
+#include "planner/simulated.h"
+#include "planner/step_validation.h"
 
 namespace millrace::app {
 namespace {
@@ -51,10 +55,10 @@ json plan_cell(const CellTask& task) {
   plan::Candidate& best = planned.ranking.plans.front();
   json document{{"status", "done"}, {"reason", ""}, {"kind", "simulated"}};
   if (task.command == CellCommand::simulate) {
-    constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
-    const Program program = training_program(session, best.plan, session.experiment.data.batch, kAnyTag);
-    const sim::Simulation run = predict(session, program);
-    take_times(session, run, best.report);
+    const Prediction prediction = predict_plan(session, best.plan);
+    const sim::Simulation& run = prediction.run;
+    planner::take_memory(prediction.memory, best.report);
+    planner::take_times(run, session.experiment.data.batch, best.report);
     document["ranks"] = ranks_json(run);
   }
   json result = plan_json(best.report, session.graph);
@@ -66,6 +70,37 @@ json plan_cell(const CellTask& task) {
   document["result"] = std::move(result);
   document["plan"] = plan::to_yaml(best.plan, session.graph);
   return document;
+}
+
+// Errors of the predictions of one set of measured steps.
+json prediction_cell(const CellTask& task) {
+  config::Problems problems;
+  const config::Node root = config::load_text(task.effective, nullptr, problems);
+  problems.throw_if_any();
+  const std::string set = root.find("set")->text;
+  StepMachines machines;
+  const planner::Validation validation = planner::validate_predictions(
+      planner::read_measured_steps(root.find("steps")->text),
+      [&](const planner::MeasuredStep& row) -> const cluster::Cluster& { return machines.of(row); });
+  std::vector<std::string> names;
+  for (const planner::SetErrors& one : validation.sets) {
+    names.push_back(one.set);
+    if (one.set != set) continue;
+    const planner::ErrorSummary& errors = one.summary;
+    if (errors.runs == 0) return failed_cell("error", "no row of the set could be predicted");
+    return {{"status", "done"},
+            {"reason", ""},
+            {"kind", "simulated"},
+            {"result",
+             {{"rows", errors.runs},
+              {"mape", errors.mape},
+              {"median", errors.median},
+              {"p90", errors.p90},
+              {"worst", errors.worst},
+              {"bias", errors.bias},
+              {"regret", errors.regret}}}};
+  }
+  throw InvalidInput(unknown_name("set", set, names));
 }
 
 }  // namespace
@@ -104,7 +139,7 @@ json work_on(const CellTask& task) {
   if (task.command == CellCommand::run) return run_cell(task);
   limit_memory(task.limits.memory);
   try {
-    return plan_cell(task);
+    return task.command == CellCommand::predict ? prediction_cell(task) : plan_cell(task);
   } catch (const std::bad_alloc&) {
     const std::string allowed =
         task.limits.memory ? fmt::format(" (limits.memory {})", format(*task.limits.memory)) : "";

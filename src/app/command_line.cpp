@@ -194,6 +194,19 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
 
+  CLI::App* profile = app.add_subcommand("profile", "measure every operator on this machine: a cost source for plans");
+  add_experiment(*profile, arguments);
+  add_ranks(*profile, arguments);
+  profile->add_option("-o,--output", arguments.output, "write the profile, to be named in costs:")->type_name("p.h5");
+  profile
+      ->add_option("--rows", arguments.rows,
+                   "samples of the micro-batches to measure: 1,2,4; if not given, powers of two up to the longest that "
+                   "the experiment can have")
+      ->type_name("N,N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  profile->add_flag("--overwrite", arguments.overwrite, "replace an existing profile");
+
   CLI::App* simulate = app.add_subcommand("simulate", "plan and predict: iteration time, waiting, memory, timeline");
   add_experiment(*simulate, arguments);
   add_planning(*simulate, arguments);
@@ -220,6 +233,30 @@ void define(CLI::App& app, Arguments& arguments) {
   sweep->add_option("--jobs", arguments.jobs, "cells at once, as many as there are cores if not given")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  sweep->add_flag("--small", arguments.small, "only the cells of the file's small size");
+  sweep->add_option("--workloads", arguments.workloads, "folder of the files that a list names (MILLRACE_WORKLOADS)")
+      ->type_name("DIR");
+
+  CLI::Option* slurm = sweep->add_flag("--slurm", arguments.slurm, "write and submit job arrays, one task a cell");
+  sweep->add_option("--max-array", arguments.max_array, "tasks of an array, as many as the site allows if not given")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->needs(slurm);
+  sweep->add_option("--throttle", arguments.throttle, "array tasks at once, 16 if not given")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->needs(slurm);
+  sweep->add_option("--sbatch", arguments.sbatch, "an option of sbatch, such as --partition=NAME; repeatable")
+      ->type_name("OPTION")
+      ->allow_extra_args(false)
+      ->needs(slurm);
+  CLI::Option* merge = sweep->add_flag("--merge", arguments.merge, "only take what array tasks left behind");
+  merge->excludes(slurm);
+  sweep->add_option("--cell", arguments.cell, "what an array task does: work on this line of a file of tasks")
+      ->type_name("N")
+      ->check(at_least_one())
+      ->excludes(slurm)
+      ->excludes(merge);
 
   CLI::App* report = app.add_subcommand("report", "tables from results of runs and sweeps");
   report->add_option("results", arguments.files, "results files (HDF5)")->required()->type_name("R.h5");
@@ -282,17 +319,23 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench = app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding");
-  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, or sharding")
+  CLI::App* bench =
+      app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding, train");
+  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, sharding, or train")
       ->required()
       ->expected(1)
       ->type_name("NAME");
-  bench->add_option("--data", arguments.data, "planner: another list of workloads; simulator: other measured steps")
+  bench->add_option("--data", arguments.data, "planner, train: another list; simulator: other measured steps")
       ->type_name("LIST.yaml|STEPS.csv");
-  bench->add_option("--only", arguments.only, "planner: only workloads of these names, such as '*gnmt*'")
+  bench->add_option("--only", arguments.only, "planner, train: only cases of these names, such as '*gnmt*'")
       ->type_name("GLOB");
   bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
+  bench->add_option("--peers", arguments.peers, "train: folder of the peer's bench.py; without it ours run alone")
+      ->type_name("DIR");
+  bench->add_option("--rounds", arguments.rounds, "train: runs of each case, in alternation with the peer's")
+      ->type_name("N")
+      ->check(at_least_one());
   add_time_limit(*bench, arguments);
   add_format(*bench, arguments, {"table", "json", "csv"});
   bench->add_flag("--quiet", arguments.quiet, "no notices and no progress; results and errors only");

@@ -11,6 +11,7 @@ ExitCode run(const Arguments& arguments, comm::World& world);
 ExitCode plan(const Arguments& arguments, comm::World& world);
 ExitCode check(const Arguments& arguments, comm::World& world);
 ExitCode verify(const Arguments& arguments, comm::World& world);
+ExitCode profile(const Arguments& arguments, comm::World& world);
 ExitCode simulate(const Arguments& arguments, comm::World& world);
 ExitCode shard_graph(const Arguments& arguments, comm::World& world);
 ExitCode sweep(const Arguments& arguments, comm::World& world);

@@ -68,14 +68,31 @@ double dilation_of(const Program& program, const sim::SimCosts& costs) {
   return std::isfinite(smallest) ? kSmallestKernel.value() / smallest : 1.0;
 }
 
+// Messages are not the device's.
+auto modelled_bytes(const Session& session) {
+  const plan::AnalyticBytes bytes(session.graph, training_bytes(session.experiment));
+  return [bytes](std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute) {
+    const plan::StageFootprint footprint = bytes.footprint(ops, rows, recompute);
+    return kernels::ExecutableBytes{footprint.per_slot.value(), footprint.workspace.value(), 0};
+  };
+}
+
 }  // namespace
+
+EmulatedSizes::EmulatedSizes(const Session& session) {
+  kernels::EmulatedModel model;
+  model.time = [](kernels::Work, std::span<const OpId>, std::int64_t) { return Seconds(0); };
+  model.bytes = modelled_bytes(session);
+  model.update = [](Bytes) { return Seconds(0); };
+  device_ = kernels::make_emulated_device(std::move(model), clock_);
+}
 
 Emulation::Emulation(const Session& session, const Program& program, comm::Transport& inner)
     : session_(session),
       program_(program),
       rank_(inner.rank()),
-      cost_(session.graph, session.cluster, precision_name(session.experiment)),
-      costs_(planner::costs_of(cost_, session.cluster, element_bytes(session), emulated_options(session))),
+      cost_(make_costs(session)),
+      costs_(planner::costs_of(*cost_, session.cluster, element_bytes(session), emulated_options(session))),
       clock_(dilation_of(program, costs_)),
       device_(kernels::make_emulated_device(model(), clock_)),
       transport_(inner, clock_, links()) {}
@@ -100,11 +117,7 @@ kernels::EmulatedModel Emulation::model() const {
   model.time = [this](kernels::Work work, std::span<const OpId> ops, std::int64_t rows) {
     return kernel_time(work, ops, rows);
   };
-  const plan::AnalyticBytes bytes(session_.graph, training_bytes(session_.experiment), program_.receive_window);
-  model.bytes = [bytes](std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute) {
-    const plan::StageFootprint footprint = bytes.footprint(ops, rows, recompute);
-    return kernels::ExecutableBytes{footprint.per_slot.value(), footprint.workspace.value(), 0};
-  };
+  model.bytes = modelled_bytes(session_);
   model.update = [this](Bytes values) { return costs_.update(values, rank_) * session_.experiment.train.slowdown; };
   return model;
 }

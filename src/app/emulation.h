@@ -8,7 +8,7 @@
 #include "base/virtual_clock.h"
 #include "comm/emulated/emulated_transport.h"
 #include "comm/mpi/world.h"
-#include "cost/analytic.h"
+#include "cost/cost_model.h"
 #include "kernels/emulated/emulated_device.h"
 #include "program/program.h"
 #include "runtime/trainer.h"
@@ -23,6 +23,18 @@ struct EmulationFacts {
   double mean_lateness_s = 0;        ///< real time after the deadlines, of the rank that was latest
   double largest_lateness_s = 0;
   bool disturbed = false;  ///< the real clock is so far off that this machine was too busy
+};
+
+/// What the devices of an emulated cluster would hold: their sizes without times, for forecasts.
+class EmulatedSizes {
+ public:
+  /// `session` outlives it.
+  explicit EmulatedSizes(const Session& session);
+  kernels::Device& device() { return *device_; }
+
+ private:
+  VirtualClock clock_{1.0};
+  std::unique_ptr<kernels::Device> device_;
 };
 
 class Emulation {
@@ -51,7 +63,7 @@ class Emulation {
   const Session& session_;
   const Program& program_;
   int rank_;
-  cost::AnalyticCost cost_;
+  std::unique_ptr<cost::CostModel> cost_;
   sim::SimCosts costs_;
   VirtualClock clock_;
   std::unique_ptr<kernels::Device> device_;

@@ -32,7 +32,7 @@ Node write(const Experiment& experiment) {
   node.add("model", write_model(experiment.model));
   if (experiment.data.batch > 0) node.add("data", write_data(experiment.data));
   node.add("cluster", write_cluster(experiment.cluster));
-  node.add("costs", Node::quote("analytic"));
+  node.add("costs", write_costs(experiment.costs));
   node.add("plan", write_plan(experiment.plan));
   node.add("simulation", write_simulation(experiment.simulation));
   node.add("train", write_train(experiment));
@@ -43,7 +43,9 @@ Node write(const Experiment& experiment) {
 
 std::map<std::string, std::string> places_of(const Node& root) {
   std::map<std::string, std::string> places;
-  for (const std::string section : {"data", "plan", "slowdown"}) {
+  const Node* costs = root.is_map() ? root.find("costs") : nullptr;
+  if (costs != nullptr) places["costs"] = config::to_text(costs->where);
+  for (const std::string section : {"data", "plan", "train", "slowdown"}) {
     const Node* map = root.is_map() ? root.find(section) : nullptr;
     if (map == nullptr || !map->is_map()) continue;
     for (std::size_t i = 0; i < map->keys.size(); ++i) {
@@ -85,7 +87,7 @@ Experiment read(const Node& root, config::Problems& problems) {
     experiment.model = read_model(reader.field("model"));
     experiment.data = read_data(reader.field("data"), experiment.model.file.has_value());
     experiment.cluster = read_cluster(reader.field("cluster"));
-    reader.get("costs", config::OneOf{{"analytic"}}, "analytic");
+    experiment.costs = read_costs(reader.field("costs"));
     experiment.plan = read_plan(reader.field("plan"));
     experiment.simulation = read_simulation(reader.field("simulation"), experiment.seed,
                                             experiment.cluster.described && experiment.cluster.described->emulated());

@@ -17,6 +17,7 @@
 #include "dataset/order.h"
 #include "plan/problem.h"
 #include "planner/carried_cluster.h"
+#include "planner/recompute_mask.h"
 #include "program/lowering.h"
 #include "runtime/train_options.h"
 #include "shard/annotations.h"
@@ -49,6 +50,12 @@ struct ClusterSection {
   std::optional<std::filesystem::path> file;       ///< that `described` was read from; not kept in `effective`
 };
 
+/// Where times of operators come from; neither: the analytic model.
+struct CostsSection {
+  bool measured = false;                      ///< measured when the command starts, on the ranks that it runs on
+  std::optional<std::filesystem::path> file;  ///< a profile that was kept
+};
+
 struct PlanSection {
   std::vector<Choice> partitioners;
   std::string order = "best";  ///< of operators; a partitioner's own option goes before it
@@ -65,11 +72,13 @@ struct PlanSection {
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given
   std::optional<int> pipelines;                           ///< absent: auto
   std::optional<Bytes> memory_limit;                      ///< absent: the device's
-  plan::Recompute recompute = plan::Recompute::none;
-  std::optional<std::filesystem::path> file;   ///< use this plan as it is
-  int tensor_parallel = 1;                     ///< devices that share the operators of each replica
-  std::vector<shard::Annotation> annotations;  ///< of `shard` and of tensor-parallel stages
-  std::vector<shard::Axis> mesh;               ///< empty: one axis of all devices
+  plan::Recompute recompute = plan::Recompute::none;      ///< for partitioners
+  planner::RecomputeMask::Kind recompute_mask = planner::RecomputeMask::Kind::as_cut;
+  std::vector<std::string> recompute_patterns;  ///< of operators that are `given`
+  std::optional<std::filesystem::path> file;    ///< use this plan as it is
+  int tensor_parallel = 1;                      ///< devices that share the operators of each replica
+  std::vector<shard::Annotation> annotations;   ///< of `shard` and of tensor-parallel stages
+  std::vector<shard::Axis> mesh;                ///< empty: one axis of all devices
 };
 
 struct SimulationSection {
@@ -85,16 +94,17 @@ struct Experiment {
   ModelSection model;
   DataSection data;
   ClusterSection cluster;
+  CostsSection costs;
   PlanSection plan;
   SimulationSection simulation;
   runtime::TrainOptions train;
   std::optional<std::int64_t> epochs;  ///< instead of train.iterations
-  /// By rank: factor on its computation, in simulations and runs; plans are made without it.
+  /// By rank: factor on its computation, in simulations and runs; plans are made without it unless speeds are measured.
   std::map<int, double> slowdown;
   std::string output;     ///< results file, `{name}` replaced, relative to the working directory
   std::string effective;  ///< YAML with every default filled in
-  /// Where the keys of `data`, `plan` and `slowdown` were written, "plan.stages" → "e.yaml:5:11", for errors that
-  /// planning finds. Kept by what read the file, not in `effective`.
+  /// Where `costs` and the keys of `data`, `plan` and `slowdown` were written, "plan.stages" → "e.yaml:5:11", for
+  /// errors that planning finds. Kept by what read the file, not in `effective`.
   std::map<std::string, std::string> places;
 };
 

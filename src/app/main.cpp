@@ -10,6 +10,7 @@
 #include "app/commands.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "cluster/launcher.h"
 #include "comm/mpi/world.h"
 #include "planner/plugin.h"
 
@@ -30,6 +31,7 @@ constexpr Command kCommands[]{
     {"plan", millrace::app::plan},
     {"check", millrace::app::check},
     {"verify", millrace::app::verify},
+    {"profile", millrace::app::profile},
     {"simulate", millrace::app::simulate},
     {"shard", millrace::app::shard_graph},
     {"sweep", millrace::app::sweep},
@@ -80,12 +82,22 @@ ExitCode dispatch(int argc, char** argv, World& world) {
   return ExitCode::internal;
 }
 
+// Each task finds the same fault: the first one tells it.
+void check_launch(const millrace::cluster::Environment& environment, bool alone) {
+  try {
+    millrace::cluster::check_launch(environment, alone);
+  } catch (const Error& error) {
+    throw millrace::comm::SharedError(error.code(), error.what());
+  }
+}
+
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
 World start(int& argc, char**& argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  const bool joins = word == "run" || word == "verify" || word == "doctor";
+  const bool joins = word == "run" || word == "verify" || word == "profile" || word == "doctor";
   bool launched = false;
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"}) {
+  check_launch(millrace::cluster::process_environment(), !joins);
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
     launched = launched || std::getenv(name) != nullptr;
   }
   if (joins || launched) return World(&argc, &argv);
@@ -123,6 +135,10 @@ int main(int argc, char** argv) {
   try {
     World world = start(argc, argv);
     return run_in(world, argc, argv);
+  } catch (const millrace::comm::SharedError& error) {  // of tasks that are no job
+    const char* task = std::getenv("SLURM_PROCID");
+    if (task == nullptr || std::string_view(task) == "0") millrace::log::error(error.what());
+    return static_cast<int>(error.code());
   } catch (const Error& error) {  // MPI did not start, or did not end
     millrace::log::error(error.what());
     return static_cast<int>(error.code());

@@ -39,10 +39,18 @@ std::vector<NamedOptions> partitioner_rows(const std::string& order) {
   return rows;
 }
 
-const std::vector<std::string>& recompute_words() {
-  static const std::vector<std::string> words{"none", "all", "auto"};  // in the order of plan::Recompute
-  return words;
-}
+using MaskKind = planner::RecomputeMask::Kind;
+
+struct RecomputeWord {
+  const char* word;
+  plan::Recompute cut;  // what partitioners are told
+  MaskKind mask;
+};
+constexpr RecomputeWord kRecomputeWords[] = {{"none", plan::Recompute::none, MaskKind::as_cut},
+                                             {"all", plan::Recompute::all, MaskKind::as_cut},
+                                             {"auto", plan::Recompute::automatic, MaskKind::as_cut},
+                                             {"all-but-last", plan::Recompute::all, MaskKind::all_but_last},
+                                             {"chosen", plan::Recompute::automatic, MaskKind::chosen}};
 
 const std::vector<std::string> kReductions{"all_reduce", "ps"};  // in the order of sim::Reduction
 
@@ -60,11 +68,35 @@ std::optional<Hiding> read_hiding(config::Reader& reader) {
   return static_cast<Hiding>(found - kHidings.begin() - 1);
 }
 
-plan::Recompute read_recompute(config::Reader& reader) {
-  const auto& words = recompute_words();
-  const std::string word = reader.get("recompute", config::OneOf{words}, words.front());
-  const auto found = std::find(words.begin(), words.end(), word);
-  return found == words.end() ? plan::Recompute::none : static_cast<plan::Recompute>(found - words.begin());
+// A word, or patterns of operators.
+void read_recompute(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("recompute");
+  if (field.is_list()) {
+    plan.recompute_mask = MaskKind::given;
+    for (const config::Field& item : field.items()) plan.recompute_patterns.push_back(item.as(config::Text{}));
+    if (plan.recompute_patterns.empty()) field.refuse("found an empty list, allowed: patterns of operators, or none");
+    return;
+  }
+  std::vector<std::string> words;
+  for (const RecomputeWord& one : kRecomputeWords) words.emplace_back(one.word);
+  const std::string found = reader.get("recompute", config::OneOf{words}, words.front());
+  for (const RecomputeWord& one : kRecomputeWords) {
+    if (found != one.word) continue;
+    plan.recompute = one.cut;
+    plan.recompute_mask = one.mask;
+  }
+}
+
+Node write_recompute(const PlanSection& plan) {
+  if (plan.recompute_mask == MaskKind::given) {
+    Node list = Node::sequence();
+    for (const std::string& pattern : plan.recompute_patterns) list.items.push_back(Node::quote(pattern));
+    return list;
+  }
+  for (const RecomputeWord& one : kRecomputeWords) {
+    if (one.cut == plan.recompute && one.mask == plan.recompute_mask) return Node::quote(one.word);
+  }
+  return Node::quote(kRecomputeWords[0].word);
 }
 
 std::vector<Choice> read_choices(config::Reader& reader, const std::string& key, const std::vector<NamedOptions>& rows,
@@ -77,7 +109,16 @@ std::vector<Choice> read_choices(config::Reader& reader, const std::string& key,
     }
     return choices;
   }
-  for (const config::Field& item : field.items_or_one()) choices.push_back(read_choice(item, key, rows));
+  for (const config::Field& item : field.items_or_one()) {
+    Choice choice = read_choice(item, key, rows);
+    const auto same = [&](const Choice& other) {
+      return other.name == choice.name && other.options.all() == choice.options.all();
+    };
+    if (!choice.name.empty() && std::any_of(choices.begin(), choices.end(), same)) {
+      item.refuse(fmt::format("'{}' is given twice, with the same options", choice.name));
+    }
+    choices.push_back(std::move(choice));
+  }
   return choices;
 }
 
@@ -131,11 +172,19 @@ Node write_stages(const PlanSection& plan) {
   return stages;
 }
 
+// A candidate of a list.
+template <class Number>
+void add_once(const config::Field& item, Number number, std::vector<Number>& list) {
+  if (std::find(list.begin(), list.end(), number) != list.end()) item.refuse("given twice");
+  list.push_back(number);
+}
+
 void read_micro_batches(config::Reader& reader, PlanSection& plan) {
   const config::Field count = reader.field("micro_batches");
   const config::Field size = reader.field("micro_batch_size");
   if (count && !count.is_word("auto")) {
-    for (const config::Field& item : count.items_or_one()) plan.micro_batches.push_back(item.as(config::Integer{1}));
+    for (const config::Field& item : count.items_or_one())
+      add_once(item, item.as(config::Integer{1}), plan.micro_batches);
   }
   if (!size) return;
   plan.micro_batch_size = size.as(config::Integer{1});
@@ -148,7 +197,7 @@ void read_bucket_sizes(config::Reader& reader, PlanSection& plan) {
   if (!field) return;
   plan.bucket_sizes.clear();
   if (field.is_word("auto")) return;
-  for (const config::Field& item : field.items_or_one()) plan.bucket_sizes.push_back(item.as(config::Size{}));
+  for (const config::Field& item : field.items_or_one()) add_once(item, item.as(config::Size{}), plan.bucket_sizes);
   if (plan.bucket_sizes.empty()) field.refuse("found an empty list, allowed: auto, a size, or sizes");
 }
 
@@ -215,7 +264,7 @@ void write_search(const PlanSection& plan, Node& node) {
            plan.warmup.empty() ? Node::quote(plan.search_warmup ? "auto" : "schedule") : integers(plan.warmup));
   node.add("stages", write_stages(plan));
   node.add("pipelines", write_count(plan.pipelines));
-  node.add("recompute", Node::quote(recompute_words()[static_cast<std::size_t>(plan.recompute)]));
+  node.add("recompute", write_recompute(plan));
 }
 
 }  // namespace
@@ -235,7 +284,7 @@ PlanSection read_plan(const config::Field& field) {
   read_stages(reader, plan);
   plan.pipelines = read_count(reader, "pipelines");
   plan.memory_limit = reader.optional("memory_limit", config::Size{});
-  plan.recompute = read_recompute(reader);
+  read_recompute(reader, plan);
   plan.tensor_parallel = static_cast<int>(reader.get("tensor_parallel", config::Integer{1, 1 << 10}, std::int64_t{1}));
   plan.annotations = read_annotations(reader.field("annotations"));
   plan.mesh = read_mesh(reader.field("mesh"));

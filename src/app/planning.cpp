@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/memory_forecast.h"
 #include "app/print.h"
 #include "app/rank_exchange.h"
 #include "app/tensor_parallel.h"
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "config/document.h"
 #include "partitioners/registry.h"
+#include "plan/op_patterns.h"
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
@@ -167,6 +169,27 @@ planner::SimulatedRanking search_settings(const PlanSection& plan) {
   return settings;
 }
 
+constexpr int kMostTries = 4;      // with less memory, where devices hold more than was counted
+constexpr double kTighter = 0.97;  // what is left out comes in whole tensors
+
+// \pre a device has a limit.
+Bytes least_limit(const plan::Problem& problem) {
+  std::optional<Bytes> least;
+  for (int device = 0; device < problem.cluster->size(); ++device) {
+    const std::optional<Bytes> limit = problem.memory_of(device);
+    if (limit) least = std::min(least.value_or(*limit), *limit);
+  }
+  return *least;
+}
+
+bool is_over_a_limit(const plan::Problem& problem, const plan::PlanReport& report) {
+  for (int device = 0; device < problem.cluster->size(); ++device) {
+    const std::optional<Bytes> limit = problem.memory_of(device);
+    if (limit && report.peak_memory_bytes > limit->value()) return true;
+  }
+  return false;
+}
+
 // What turns out to be impossible goes to the refused plans.
 void simulate_candidates(const Session& session, const plan::Problem& problem, planner::SimulatedRanking settings,
                          Planned& planned) {
@@ -178,23 +201,59 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   settings.hiding = hiding_of(experiment);
   // Where the next iteration starts stage by stage, what counts is its distance from the one before.
   settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
-  planned.choices = planner::rank_by_simulation(problem, ranking.plans, settings).choices;
+  planner::SimulatedCounts counts = planner::rank_by_simulation(problem, ranking.plans, settings);
+  planned.choices = std::move(counts.choices);
   while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
     const plan::Candidate& refused = ranking.plans.back();
-    ranking.refusals.push_back({refused.report.partitioner, refused.report.schedule, refused.report.micro_batches,
-                                refused.report.pipelines,
-                                static_cast<int>(refused.plan.pipelines.front().stages.size()),
-                                plan::Refusal::not_offered, refused.report.why_not});
+    if (counts.least_refused_memory == Bytes(refused.report.peak_memory_bytes)) {
+      ranking.least_memory =
+          planner::LeastMemory{*counts.least_refused_memory, false, planner::fullest_stage(refused.report)};
+    }
+    ranking.refusals.push_back(
+        {refused.report.partitioner, refused.report.schedule, refused.report.micro_batches, refused.report.pipelines,
+         static_cast<int>(refused.plan.pipelines.front().stages.size()),
+         is_over_a_limit(problem, refused.report) ? plan::Refusal::memory_exceeded : plan::Refusal::not_offered,
+         refused.report.why_not});
     ranking.plans.pop_back();
   }
+  if (!ranking.plans.empty()) ranking.least_memory.reset();
+}
+
+// Clipping needs the norm of all gradients before an update, which a schedule that does not flush never has.
+void require_norm(const Experiment& experiment, const std::string& schedule) {
+  if (experiment.train.clip_norm <= 0) return;
+  if ((schedules::by_name(schedule).capabilities & schedules::kSynchronous) != 0) return;
+  throw InvalidInput(
+      fmt::format("{} {}: schedule {} updates weights without waiting for the global gradient norm; "
+                  "leave train.clip_norm out, or take a synchronous schedule",
+                  cited(experiment, "train.clip_norm"), experiment.train.clip_norm, schedule));
+}
+
+// \throws InvalidInput  patterns that match nothing.
+planner::RecomputeMask recompute_mask(const Session& session) {
+  const PlanSection& section = session.experiment.plan;
+  planner::RecomputeMask mask{section.recompute_mask, {}};
+  if (mask.kind != planner::RecomputeMask::Kind::given) return mask;
+  plan::ResolvedStages found = plan::resolve_patterns(session.graph, {section.recompute_patterns});
+  if (!found.faults.empty()) {
+    const std::string where = cited(session.experiment, "plan.recompute");
+    std::vector<std::string> lines;
+    for (const plan::PatternFault& fault : found.faults)
+      lines.push_back(fmt::format("{}[{}]: {}", where, fault.item, fault.text));
+    throw InvalidInput(join(lines, "\n"));
+  }
+  mask.ops = std::move(found.ops.front());
+  return mask;
 }
 
 Planned plan_of_file(const Session& session, plan::Problem problem) {
   problem.recompute = plan::Recompute::none;  // beside what the file says
+  problem.live_by_depth = true;
   plan::Candidate candidate;
   candidate.plan =
       plan::load_plan(*session.experiment.plan.file, session.graph,
                       {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
+  require_norm(session.experiment, candidate.plan.schedule);
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -202,31 +261,21 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   Planned planned;
   if (candidate.report.feasible) {
     planned.ranking.plans.push_back(std::move(candidate));
-    simulate_candidates(session, problem, {.deeper_warmup = false}, planned);
-    if (planned.ranking.plans.empty()) {
-      throw InvalidInput(
-          fmt::format("{}: {}", session.experiment.plan.file->string(), planned.ranking.refusals.back().detail));
-    }
+    const MemoryForecast forecast(session);
+    planner::SimulatedRanking settings{.deeper_warmup = false};
+    settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
+    simulate_candidates(session, problem, settings, planned);
+    if (!planned.ranking.plans.empty()) return planned;
+    const plan::Refused& refused = planned.ranking.refusals.back();
+    const std::string file = session.experiment.plan.file->string();
+    if (refused.reason != plan::Refusal::memory_exceeded)
+      throw InvalidInput(fmt::format("{}: {}", file, refused.detail));
+    planned.why_not = fmt::format("the plan of {} does not fit: {}", file, refused.detail);
   } else {
     planned.why_not = fmt::format("the plan of {} does not fit: {}", session.experiment.plan.file->string(),
                                   candidate.report.why_not);
   }
   return planned;
-}
-
-void set_warmup(const Experiment& experiment, planner::Ranking& ranking) {
-  const PlanSection& section = experiment.plan;
-  if (section.warmup.empty()) return;
-  for (plan::Candidate& candidate : ranking.plans) {
-    for (Pipeline& pipeline : candidate.plan.pipelines) {
-      if (section.warmup.size() != pipeline.stages.size()) {
-        throw InvalidInput(fmt::format("{} has {} entries, the plan has {}; plan.stages fixes their number",
-                                       cited(experiment, "plan.warmup"), section.warmup.size(),
-                                       counted(static_cast<std::int64_t>(pipeline.stages.size()), "stage")));
-      }
-      pipeline.warmup = section.warmup;
-    }
-  }
 }
 
 // Errors of the user's own stages cite the key.
@@ -257,20 +306,27 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
   if (section.file || plan::is_published(plan::objective_by_name(section.objective))) return;
   check_counts(session, arguments);
   micro_batch_counts(session);
+  const auto stages = section.explicit_stages.empty() ? static_cast<std::size_t>(section.stages.value_or(0))
+                                                      : section.explicit_stages.size();
+  if (stages > 0 && !section.warmup.empty() && section.warmup.size() != stages) {
+    throw InvalidInput(fmt::format("{} has {} entries, the plan has {}", cited(session.experiment, "plan.warmup"),
+                                   section.warmup.size(), counted(static_cast<std::int64_t>(stages), "stage")));
+  }
+  for (const Choice& choice : section.schedules) require_norm(session.experiment, choice.name);
 }
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
   const int tensor = section.tensor_parallel;
   const cluster::Cluster groups = grouped(session.cluster, tensor, cited(session.experiment, "plan.tensor_parallel"));
-  const cost::AnalyticCost cost(session.graph, groups, precision_name(session.experiment));
-  if (section.file) return plan_of_file(session, problem_of(session, cost));
+  const auto cost = make_costs(session, groups);
+  if (section.file) return plan_of_file(session, problem_of(session, *cost));
   planner::Request request;
-  request.problem = problem_of(session, cost);
+  request.problem = problem_of(session, *cost);
   request.problem.cluster = &groups;
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
-  if (!published) check_counts(session, arguments);
+  if (!published) check_plan_settings(session, arguments);
   for (const Choice& choice : section.partitioners) {
     planner::PartitionerChoice partitioner{choice.name, choice.options};
     if (arguments.time_limit_s && partitioner.options.has("time_limit")) {
@@ -278,17 +334,44 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     }
     request.partitioners.push_back(std::move(partitioner));
   }
-  if (!section.explicit_stages.empty()) request.explicit_stages = section.explicit_stages;
+  if (arguments.time_limit_s) request.patience = Seconds(*arguments.time_limit_s);
+  if (!section.explicit_stages.empty()) {
+    request.explicit_stages = section.explicit_stages;
+    request.problem.live_by_depth = true;
+  }
   request.schedules.clear();
   for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
+  request.warmup = section.warmup;
+  request.recompute = recompute_mask(session);
   const auto top = static_cast<std::size_t>(arguments.top);
   request.judged_again = simulates(request.problem);
   request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
+  const MemoryForecast forecast(session);
+  if (request.judged_again && tensor == 1) request.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
+  planner::SimulatedRanking settings = search_settings(section);
+  settings.device_memory = request.device_memory;
+  if (arguments.command == "plan") settings.asked = top;
+  plan::Problem judged = request.problem;  // variants of recomputation are not tried where the user says which
+  if (section.recompute_mask != planner::RecomputeMask::Kind::as_cut) judged.recompute = plan::Recompute::none;
   Planned planned;
   planned.ranking = search(request, session.experiment);
-  set_warmup(session.experiment, planned.ranking);
-  simulate_candidates(session, request.problem, search_settings(section), planned);
+  const bool found = !planned.ranking.plans.empty();
+  simulate_candidates(session, judged, settings, planned);
+  // Devices hold more than the search counted: it is asked for plans that need as much less.
+  for (int tries = 0; found && planned.ranking.plans.empty() && planned.ranking.least_memory && tries < kMostTries;
+       ++tries) {
+    const double over = static_cast<double>(planned.ranking.least_memory->limit.value()) /
+                        static_cast<double>(least_limit(judged).value());
+    if (over <= 1) break;
+    const auto counted = static_cast<double>(least_limit(request.problem).value());
+    request.problem.memory_limit = Bytes(static_cast<std::int64_t>(counted / over * kTighter));
+    Planned tighter;
+    tighter.ranking = search(request, session.experiment);
+    if (tighter.ranking.plans.empty()) break;
+    simulate_candidates(session, judged, settings, tighter);
+    planned = std::move(tighter);
+  }
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
@@ -312,16 +395,21 @@ Planned make_plans_together(const Session& session, const Arguments& arguments, 
   return planned;
 }
 
+plan::Candidate& best_of(const Session& session, const Arguments& arguments, Planned& planned) {
+  if (planned.ranking.plans.empty()) {
+    if (arguments.format == Format::json) print(plans_document(session, planned));
+    throw Error(ExitCode::infeasible, planned.why_not);
+  }
+  return planned.ranking.plans.front();
+}
+
 Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world) {
   Chosen chosen;
-  const Planned planned = make_plans_together(session, arguments, world);
+  Planned planned = make_plans_together(session, arguments, world);
   const std::string text = world.on_root_then_all([&] {
-    if (planned.ranking.plans.empty()) {
-      if (arguments.format == Format::json) print(plans_document(session, planned));
-      throw Error(ExitCode::infeasible, planned.why_not);
-    }
-    chosen.report = planned.ranking.plans.front().report;
-    return plan::to_yaml(planned.ranking.plans.front().plan, session.graph);
+    const plan::Candidate& best = best_of(session, arguments, planned);
+    chosen.report = best.report;
+    return plan::to_yaml(best.plan, session.graph);
   });
   config::Problems problems;
   const config::Node document = config::load_text(text, nullptr, problems);
@@ -335,8 +423,8 @@ Program training_program(const Session& session, const Plan& plan, std::int64_t 
   options.parts = parts_of(session, plan);
   options.post_validation = session.experiment.train.clip_norm > 0 &&
                             (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, cost));
+  const auto cost = make_costs(session);
+  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, *cost));
   Program program = lower(session.graph, plan, order, batch, options);
   require_verified(session.graph, program, options.tag_limit);
   return program;
@@ -358,6 +446,7 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
     runtime::require_supported(program, session.experiment.train.clip_norm);
     if (session.experiment.train.any_grid) runtime::require_tree_reducible(session.graph, program);
   }
+  if (!session.experiment.train.evaluates) return programs;
   std::vector<std::int64_t> sizes;
   if (test_samples > 0) sizes.push_back(data.batch);
   if (test_samples % data.batch != 0) sizes.push_back(test_samples % data.batch);

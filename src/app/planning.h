@@ -33,6 +33,9 @@ void check_plan_settings(const Session& session, const Arguments& arguments);
 /// The same on rank 0 of a job; other ranks get nothing of use. All ranks search where a partitioner does so.
 Planned make_plans_together(const Session& session, const Arguments& arguments, const comm::World& world);
 
+/// The best of them. \throws Error  (ExitCode::infeasible) when there is none; under JSON the document is printed then.
+plan::Candidate& best_of(const Session& session, const Arguments& arguments, Planned& planned);
+
 /// The best plan on every rank, with its report on rank 0.
 /// \throws Error  (SharedError, ExitCode::infeasible) when none fits.
 struct Chosen {

@@ -1,23 +1,71 @@
 // Costs of the session's cluster, handed to the simulator.
 #include "app/prediction.h"
 
-#include "base/limits.h"
+#include <memory>
+#include <utility>
+
+#include "app/memory_forecast.h"
+#include "app/planning.h"
 #include "planner/simulated.h"
 
 namespace millrace::app {
 
-sim::Simulation predict(const Session& session, const Program& program) {
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-  const std::int64_t element = kernels::real_bytes(session.experiment.train.precision);
+namespace {
+
+std::vector<sim::Straggler> stragglers_of(const Session& session) {
   const SimulationSection& section = session.experiment.simulation;
-  sim::Options options = section.options;
-  options.iterations += 2 * program.overlap;
-  std::vector<sim::Straggler> stragglers =
-      sim::random_stragglers(session.experiment.seed, static_cast<std::int64_t>(program.ranks.size()),
-                             section.straggler_fraction, section.straggler_factor);
+  std::vector<sim::Straggler> stragglers = sim::random_stragglers(session.experiment.seed, session.cluster.size(),
+                                                                  section.straggler_fraction, section.straggler_factor);
+  if (session.measured_speeds) return stragglers;  // they have it already
   for (const auto& [rank, factor] : session.experiment.slowdown) stragglers.push_back({rank, factor});
-  return sim::simulate(session.graph, program, planner::costs_of(cost, session.cluster, element, options), options,
-                       stragglers);
+  return stragglers;
+}
+
+// Costs of the session's cluster.
+struct PredictionCosts {
+  explicit PredictionCosts(const Session& session)
+      : model(make_costs(session)),
+        costs(planner::costs_of(*model, session.cluster, kernels::real_bytes(session.experiment.train.precision),
+                                session.experiment.simulation.options)) {}
+
+  std::unique_ptr<const cost::CostModel> model;
+  sim::SimCosts costs;
+};
+
+sim::Simulation simulate_as_asked(const Session& session, const Program& program, const sim::SimCosts& costs,
+                                  const std::vector<sim::Straggler>& stragglers) {
+  sim::Options options = session.experiment.simulation.options;
+  options.iterations += 2 * program.overlap;
+  return sim::simulate(session.graph, program, costs, options, stragglers);
+}
+
+}  // namespace
+
+sim::Simulation predict(const Session& session, const Program& program) {
+  const PredictionCosts known(session);
+  return simulate_as_asked(session, program, known.costs, stragglers_of(session));
+}
+
+Prediction predict_plan(const Session& session, const Plan& plan, bool every_rank) {
+  constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
+  const PredictionCosts known(session);
+  const std::vector<sim::Straggler> stragglers = stragglers_of(session);
+  const std::int64_t batch = session.experiment.data.batch;
+  Prediction out;
+  out.folded = every_rank ? planner::unfolded(plan, batch)
+                          : planner::fold_plan(plan, session.graph, batch, session.cluster, known.costs,
+                                               session.experiment.simulation.options, stragglers);
+  out.program = training_program(session, out.folded.plan, out.folded.batch, kAnyTag);
+  out.run = planner::unfold(simulate_as_asked(session, out.program, planner::folded_costs(known.costs, out.folded),
+                                              planner::folded_stragglers(stragglers, out.folded)),
+                            out.folded);
+  if (auto held = MemoryForecast(session).of(plan)) {
+    out.memory = std::move(*held);
+  } else {
+    const plan::AnalyticBytes bytes(session.graph, training_bytes(session.experiment), out.program.receive_window);
+    out.memory = planner::unfold(planner::program_memory(out.program, bytes), out.folded);
+  }
+  return out;
 }
 
 std::optional<sim::Goodput> goodput(const Session& session) {
@@ -25,16 +73,6 @@ std::optional<sim::Goodput> goodput(const Session& session) {
   sim::Failures failures = *session.experiment.simulation.failures;
   failures.devices = session.cluster.size();
   return sim::goodput(failures);
-}
-
-void take_times(const Session& session, const sim::Simulation& simulation, plan::PlanReport& report) {
-  report.iteration_time_s = simulation.iteration_time.value();
-  report.makespan_s = simulation.makespan.value();
-  report.throughput_samples_per_s = static_cast<double>(session.experiment.data.batch) / report.iteration_time_s;
-  report.bubble_fraction = simulation.bubble_fraction;
-  report.hidden_communication = {simulation.hidden(sim::Traffic::p2p), simulation.hidden(sim::Traffic::gradients),
-                                 simulation.hidden(sim::Traffic::tensor)};
-  report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
 }
 
 }  // namespace millrace::app

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/session.h"
-#include "plan/report.h"
+#include "planner/fold_plan.h"
 #include "program/program.h"
 #include "sim/goodput.h"
 #include "sim/simulate.h"
@@ -15,10 +15,19 @@ namespace millrace::app {
 /// costs.
 sim::Simulation predict(const Session& session, const Program& program);
 
+/// The same of a plan. Its figures by rank are those of the plan's devices; the timeline is the program's.
+struct Prediction {
+  planner::FoldedPlan folded;
+  Program program;  ///< of what is left of the plan
+  sim::Simulation run;
+  planner::ProgramMemory
+      memory;  ///< by rank of the whole plan: what the devices will hold, analytic where they are not known
+};
+
+/// \param every_rank  nothing is folded: the program is the one that would run.
+Prediction predict_plan(const Session& session, const Plan& plan, bool every_rank = false);
+
 /// What failures and checkpoints leave, where the experiment tells their costs.
 std::optional<sim::Goodput> goodput(const Session& session);
-
-/// Puts the simulated times in place of the closed forms' ones.
-void take_times(const Session& session, const sim::Simulation& simulation, plan::PlanReport& report);
 
 }  // namespace millrace::app

@@ -95,7 +95,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     if (emulation) emulation->stand_in(around);
     if (emulation) around.checkpoints = nullptr;  // there is nothing to keep
     const RankReport forecast =
-        runtime::forecast(session.graph, programs, session.experiment.train, network, around.device);
+        runtime::forecast(session.graph, programs, session.experiment.train, world.rank(), around.device).rank;
     require_memory(session, forecast, world);
     record.expect(forecast);
     runtime::Trainer trainer(session.graph, programs, session.experiment.train, around);

@@ -8,6 +8,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "app/costs_facts.h"
 #include "app/version.h"
 #include "base/limits.h"
 #include "cluster/cluster_file.h"
@@ -105,6 +106,7 @@ std::vector<record::Fact> root_facts(const Session& session, const comm::World& 
   facts.push_back({"ranks", std::int64_t{world.size()}});
   facts.push_back({"devices", std::int64_t{session.cluster.size()}});
   facts.push_back({"kind", run_kind(session)});
+  facts.push_back({"costs", costs_source(session)});
   for (const auto& [name, value] : library_versions()) {
     facts.push_back({name == "MPI" ? "mpi_library" : fmt::format("{}_version", name), value});
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/costs_facts.h"
 #include "app/prediction.h"
 #include "app/print.h"
 #include "app/rank_text.h"
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "plan/plan_text.h"
+#include "planner/simulated.h"
 
 namespace millrace::app {
 namespace {
@@ -108,7 +110,8 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
   world.on_root_then_all([&] {
     const sim::Simulation simulation = predict(session, programs.train.front());
     predicted_ = *chosen.report;
-    take_times(session, simulation, predicted_);
+    planner::take_times(simulation, session.experiment.data.batch, predicted_);
+    stage_times_ = predicted_stage_times(simulation.timeline.rows, programs.train.front());
     for (const TimelineRow& row : simulation.timeline.rows) {
       if (row.iteration == 0) predicted_s_.push_back((row.end - row.start).value());
     }
@@ -159,6 +162,7 @@ void RunRecord::close(const runtime::Outcome& outcome) {
   const std::vector<std::string> texts = world_.gather(to_text(rank_row(session_, programs_, world_, outcome.rank)));
   const std::vector<std::string> timelines =
       arguments_.trace ? world_.gather(to_text(outcome.last_iteration.rows)) : std::vector<std::string>();
+  const std::vector<std::string> stages = world_.gather(to_text(stage_seconds(outcome.last_iteration.rows)));
   if (emulation_ != nullptr) emulated_ = emulation_->facts(world_);
   if (!world_.root()) return;
   std::vector<record::RankRow> ranks;
@@ -171,6 +175,7 @@ void RunRecord::close(const runtime::Outcome& outcome) {
     const std::vector<TimelineRow> rows = timeline_from_text(text);
     timeline.insert(timeline.end(), rows.begin(), rows.end());
   }
+  for (const std::string& text : stages) take_measured(stage_seconds_from_text(text), stage_times_);
   progress_.finish();
   write_results(outcome, ranks, timeline);
   print_summary(outcome, ranks);
@@ -183,6 +188,9 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
   if (!timeline.empty()) file_->add(timeline, session_.experiment.train.iterations, predicted_s_);
   file_->add_group("prediction",
                    emulated_ ? emulated_prediction_facts(predicted_, figures) : prediction_facts(predicted_, figures));
+  file_->add("stage_times", stage_times_table(stage_times_),
+             "one micro-batch of each stage, in the last iteration and as predicted");
+  if (session_.profile) file_->add_group("costs", costs_facts(session_));
   file_->add_group("summary",
                    emulated_ ? emulated_summary_facts(figures, *emulated_) : summary_facts(figures, outcome));
   file_->close(outcome.signal != 0 ? "interrupted" : "complete");
@@ -197,6 +205,8 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
         {"kind", run_kind(session_)},
         {"plans", {plan_json(predicted, session_.graph)}},
         {"measured", figures_json(measured)},
+        {"costs", costs_json(session_)},
+        {"stage_times", stage_times_json(stage_times_, run_kind(session_))},
         {"results", session_.experiment.output}};
     // How far an emulation is from its own model says nothing of the model on hardware: it has a name of its own.
     document[emulated_ ? "emulation_error" : "prediction_error"] = {
@@ -227,6 +237,7 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
                       fmt::format("{:.0f} samples/s/GiB", predicted.memory_efficiency)},
                      {"bubble", fmt::format("{:.1f} %", measured.bubble_fraction * 100),
                       fmt::format("{:.1f} %", predicted.bubble_fraction * 100)}}}));
+  print("\n" + table_text(stage_times_text(stage_times_, run_kind(session_))));
   planner::Table table{{"rank", "host", "pipeline", "stage", "busy", "idle", "memory", "resident"}, {}};
   for (const record::RankRow& row : ranks) {
     table.rows.push_back({std::to_string(row.rank), row.host, std::to_string(row.pipeline), row.stages,

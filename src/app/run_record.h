@@ -12,6 +12,7 @@
 #include "app/planning.h"
 #include "app/progress.h"
 #include "app/session.h"
+#include "app/stage_time_rows.h"
 #include "comm/mpi/world.h"
 #include "record/results_file.h"
 #include "runtime/checkpoint_manifest.h"
@@ -55,6 +56,7 @@ class RunRecord final : public runtime::RunObserver {
   plan::PlanReport predicted_;                 ///< rank 0; its times are the simulator's
   std::vector<double> predicted_s_;            ///< rank 0: seconds of each instruction, rank after rank
   std::vector<std::int64_t> predicted_bytes_;  ///< rank 0: of each rank
+  std::vector<StageTimeRow> stage_times_;      ///< rank 0: predicted, in the end measured too
   std::int64_t samples_ = 0;
   Emulation* emulation_ = nullptr;
   std::optional<EmulationFacts> emulated_;  ///< of the whole run

@@ -32,6 +32,9 @@ config::Node write_data(const DataSection& data);
 ClusterSection read_cluster(const config::Field& field);
 config::Node write_cluster(const ClusterSection& section);
 
+CostsSection read_costs(const config::Field& field);
+config::Node write_costs(const CostsSection& section);
+
 std::vector<shard::Annotation> read_annotations(const config::Field& field);
 config::Node write_annotations(const std::vector<shard::Annotation>& annotations);
 std::vector<shard::Axis> read_mesh(const config::Field& field);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/measured_costs.h"
 #include "app/output_file.h"
 #include "app/tensor_parallel.h"
 #include "base/errors.h"
@@ -70,10 +71,14 @@ void settle_iterations(Experiment& experiment, const dataset::Source& source) {
 }
 
 // Nothing is computed, so graphs that cannot be trained run too; an epoch is whole batches.
-std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+std::unique_ptr<dataset::Source> empty_source(const Experiment& experiment) {
   constexpr std::int64_t kEpoch = 50'000;  // that of synthetic data
   const std::int64_t batch = experiment.data.batch;
-  auto source = std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+  return std::make_unique<dataset::EmptySource>((kEpoch + batch - 1) / batch * batch);
+}
+
+std::unique_ptr<dataset::Source> emulated_data(Experiment& experiment) {
+  auto source = empty_source(experiment);
   settle_iterations(experiment, *source);
   return source;
 }
@@ -151,11 +156,12 @@ void check_emulation(const cluster::Cluster& cluster, const Experiment& experime
 // `plan -o` and `simulate --svg` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
-  for (const auto& file :
-       {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.plan.file}) {
+  for (const auto& file : {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.costs.file,
+                           experiment.plan.file}) {
     if (file) inputs.push_back(*file);
   }
-  if (arguments.command == "plan" && arguments.output) refuse_same_file(*arguments.output, inputs);
+  const bool to_file = arguments.command == "plan" || arguments.command == "profile";
+  if (to_file && arguments.output) refuse_same_file(*arguments.output, inputs);
   if (!arguments.svg.empty()) refuse_same_file(arguments.svg, inputs);
 }
 
@@ -199,13 +205,18 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   Graph graph = read ? std::move(*read) : load_graph(experiment);
   if (experiment.model.file) experiment.model.name = graph.name();
   const Share share = share_here(world, ranks);
-  if (auto named = named_cluster(experiment, graph)) {
-    return {std::move(experiment), std::move(graph), std::move(*named), share.threads};
+  std::optional<cluster::Cluster> cluster = named_cluster(experiment, graph);
+  if (!cluster) {
+    std::vector<std::string> hosts;
+    if (ranks == world.size()) hosts = world.gather_to_all(world.host());
+    // Core sets may differ; the cluster must not: every rank orders its program by it. Rank 0's counts.
+    const int threads = std::stoi(world.gather_to_all(std::to_string(share.threads)).front());
+    const double speed = std::stod(world.gather_to_all(fmt::format("{}", share.speed)).front());
+    cluster = cluster::local_cluster(ranks, hosts, threads, speed);
   }
-  std::vector<std::string> hosts;
-  if (ranks == world.size()) hosts = world.gather_to_all(world.host());
-  return {std::move(experiment), std::move(graph), cluster::local_cluster(ranks, hosts, share.threads, share.speed),
-          share.threads};
+  Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
+  take_measured_costs(session, arguments, world);
+  return session;
 }
 
 Session planning_session(Experiment experiment, int ranks) {
@@ -216,7 +227,9 @@ Session planning_session(Experiment experiment, int ranks) {
 Session planning_session(Experiment experiment, Graph graph, int ranks) {
   auto named = named_cluster(experiment, graph);
   check_slowdown(experiment, named ? named->size() : ranks);
-  return {std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks), 1};
+  Session session{std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks)};
+  take_kept_costs(session);
+  return session;
 }
 
 std::string why_not_trainable(const Graph& graph) {
@@ -249,6 +262,16 @@ std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& 
   auto source = open_source(experiment, session.graph);
   settle_iterations(experiment, *source);
   return source;
+}
+
+SampleCounts sample_counts(const Session& session) {
+  const Experiment& experiment = session.experiment;
+  try {
+    const auto source = session.cluster.emulated() ? empty_source(experiment) : open_source(experiment, session.graph);
+    return {source->samples(dataset::Split::train), source->samples(dataset::Split::test)};
+  } catch (const Error&) {
+    return {experiment.data.batch, 0};
+  }
 }
 
 std::string precision_name(const Experiment& experiment) {

@@ -1,6 +1,7 @@
 // What every rank holds of an experiment before there is a plan: the file, the graph, the data and the machine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -8,7 +9,8 @@
 #include "app/experiment.h"
 #include "cluster/cluster.h"
 #include "comm/mpi/world.h"
-#include "cost/analytic.h"
+#include "cost/cost_model.h"
+#include "cost/profile.h"
 #include "dataset/source.h"
 #include "graph/graph.h"
 
@@ -18,8 +20,17 @@ struct Session {
   Experiment experiment;
   Graph graph;
   cluster::Cluster cluster;
-  int threads = 1;  ///< of this rank's kernels
+  int threads = 1;                                 ///< of this rank's kernels
+  std::shared_ptr<const cost::Profile> profile{};  ///< measured costs, the same on all ranks; null: analytic ones
+  bool measured_speeds = false;                    ///< the cluster's speeds are the ranks' own, `slowdown` included
+  double measuring_s = 0;                          ///< that measurements took before anything else began
 };
+
+/// The costs that the experiment asks for; the session outlives them.
+/// \throws InvalidInput  costs that are not analytic and that this command has not measured.
+std::unique_ptr<cost::CostModel> make_costs(const Session& session);
+/// The same for devices that `cluster` puts in place of the session's, as many or in groups.
+std::unique_ptr<cost::CostModel> make_costs(const Session& session, const cluster::Cluster& cluster);
 
 /// Read on rank 0, the same on all. `ranks`: of the job, or those that `--ranks` asks for.
 /// \throws InvalidInput  (as SharedError) all that is wrong with the file.
@@ -42,6 +53,13 @@ std::string why_not_trainable(const Graph& graph);
 /// On an emulated cluster samples have numbers only, and any graph runs.
 /// \throws InvalidInput  also when the graph cannot be trained, or the experiment asks for what is only simulated.
 std::unique_ptr<dataset::Source> open_data(Session& session, const comm::World& world);
+
+/// Samples of the data, as open_data() gives them; where it cannot be opened, one training batch.
+struct SampleCounts {
+  std::int64_t train = 0;
+  std::int64_t test = 0;
+};
+SampleCounts sample_counts(const Session& session);
 
 /// "fp32" or "fp64".
 std::string precision_name(const Experiment& experiment);

@@ -146,8 +146,8 @@ ExitCode shard_graph(const Arguments& arguments, comm::World& world) {
     int devices = 1;
     for (const shard::Axis& axis : request.axes) devices *= axis.size;
     check_targets(arguments, devices);
-    const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
-    const Sharded sharded = shard::shard(session.graph, session.cluster, cost, request);
+    const auto cost = make_costs(session);
+    const Sharded sharded = shard::shard(session.graph, session.cluster, *cost, request);
     if (arguments.format == Format::json) {
       print(shard_document(sharded));
     } else {

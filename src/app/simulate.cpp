@@ -1,5 +1,6 @@
 // `millrace simulate`: iterations of the best plan in simulated time, their pictures and their traces.
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "planner/simulated.h"
 #include "record/chrome_trace.h"
 #include "record/timeline_svg.h"
 #include "record/timeline_text.h"
@@ -65,24 +67,32 @@ std::vector<record::TraceCounter> counters(const Profile& profile) {
   return all;
 }
 
-void print_ranks(const sim::Simulation& run, const Profile& profile) {
+// Ranks that are alike have one row where there are more than fit on a screen or two.
+constexpr std::size_t kMostRows = 64;
+
+void print_ranks(const planner::FoldedPlan& folded, const sim::Simulation& run,
+                 const std::vector<plan::StageMemory>& held) {
   planner::Table table{{"rank", "busy", "idle", "waits for messages", "for gradients", "for tensors",
                         "live micro-batches", "peak memory"},
                        {}};
-  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
+  const bool alike = folded.folds() && folded.rank_of.size() > kMostRows;
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
-    table.rows.push_back({std::to_string(r), format(run.busy[r]), format(run.idle[r]), format(run.exposed[r][0]),
+    const auto its = static_cast<std::size_t>(folded.rank_of[r]);
+    const std::vector<int>& all = folded.stands_for[its];
+    if (alike && all.front() != static_cast<int>(r)) continue;
+    std::string name = std::to_string(r);
+    if (alike && all.size() > 1) name += fmt::format(" and {} alike", all.size() - 1);
+    table.rows.push_back({std::move(name), format(run.busy[r]), format(run.idle[r]), format(run.exposed[r][0]),
                           format(run.exposed[r][1]), format(run.exposed[r][2]),
-                          std::to_string(run.peak_live_micro_batches[r]), format(peak[r].memory.total())});
+                          std::to_string(run.peak_live_micro_batches[r]), format(held[r].total())});
   }
   print(table_text(table));
 }
 
-nlohmann::json ranks_json(const sim::Simulation& run, const Profile& profile) {
+nlohmann::json ranks_json(const sim::Simulation& run, const std::vector<plan::StageMemory>& held) {
   nlohmann::json ranks = nlohmann::json::array();
-  const std::vector<sim::MemorySample> peak = sim::peaks(profile);
   for (std::size_t r = 0; r < run.busy.size(); ++r) {
-    const plan::StageMemory& m = peak[r].memory;
+    const plan::StageMemory& m = held[r];
     ranks.push_back({{"rank", r},
                      {"busy_s", run.busy[r].value()},
                      {"idle_s", run.idle[r].value()},
@@ -113,13 +123,18 @@ void write(const std::string& file, const std::string& text) {
 ExitCode simulate(const Arguments& arguments, comm::World& world) {
   const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
   const Session session = open_session(arguments, world, ranks);
-  Chosen chosen = choose_plan(session, arguments, world);
+  Planned planned = make_plans_together(session, arguments, world);
+  plan::Candidate* chosen = nullptr;
+  world.on_root_then_all([&] {
+    chosen = &best_of(session, arguments, planned);
+    return std::string();
+  });
   if (!world.root()) return ExitCode::done;
-  constexpr std::int64_t kAnyTag = std::int64_t{1} << 30;
-  const Program program = training_program(session, chosen.plan, session.experiment.data.batch, kAnyTag);
-  const sim::Simulation run = predict(session, program);
-  plan::PlanReport& report = *chosen.report;
-  take_times(session, run, report);
+  const bool pictures = !arguments.svg.empty() || !arguments.trace_file.empty() || arguments.timeline;
+  const auto [folded, program, run, memory] = predict_plan(session, chosen->plan, pictures);
+  plan::PlanReport& report = chosen->report;
+  planner::take_memory(memory, report);
+  planner::take_times(run, session.experiment.data.batch, report);
   const Timeline timeline = drawn(program, run.timeline);
   const Profile profile = profile_of(session, program, timeline);
   const std::optional<sim::Goodput> left = goodput(session);
@@ -131,14 +146,15 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
                   counted(report.micro_batches, "micro-batch"), report.schedule);
   if (!arguments.svg.empty()) write(arguments.svg, record::timeline_svg(program, timeline, {title, facts}));
   if (!arguments.trace_file.empty()) {
-    write(arguments.trace_file, record::chrome_trace(program, timeline, title, counters(profile)));
+    write(arguments.trace_file,
+          record::chrome_trace(program, run.timeline, title, counters(profile_of(session, program, run.timeline))));
   }
   if (arguments.format == Format::json) {
     nlohmann::json document{
         {"problem", problem_json(session.graph, session.cluster.size(), session.experiment.data.batch)},
         {"kind", "simulated"},
         {"plans", {plan_json(report, session.graph)}},
-        {"ranks", ranks_json(run, profile)}};
+        {"ranks", ranks_json(run, memory.ranks)}};
     if (left) {
       document["goodput"] = {{"fraction", left->fraction},
                              {"checkpoint_every_s", left->checkpoint_every.value()},
@@ -150,7 +166,7 @@ ExitCode simulate(const Arguments& arguments, comm::World& world) {
   if (arguments.explain) print_explanation(session, report);
   print("simulated: " + facts + "\n\n");
   if (arguments.timeline) print(record::timeline_text(program, timeline) + "\n");
-  print_ranks(run, profile);
+  print_ranks(folded, run, memory.ranks);
   return ExitCode::done;
 }
 

@@ -32,7 +32,10 @@ const cluster::Cluster& StepMachines::of(const planner::MeasuredStep& row) {
     const auto known = loaded_.find(machine.cluster);
     return known != loaded_.end() ? known->second : load(machine.cluster);
   }
-  throw InvalidInput(fmt::format("no machine is known for gpu '{}'", row.gpu));
+  throw InvalidInput(
+      fmt::format("{}: gpu: no machine is known for '{}', allowed: a name with V100, P100, A100, H100, "
+                  "H200 or B200 in it",
+                  row.where, row.gpu));
 }
 
 const cluster::Cluster& StepMachines::load(const std::string& name) {

@@ -2,6 +2,8 @@
 // job.
 #include <algorithm>
 #include <deque>
+#include <fstream>
+#include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 #include "app/run_facts.h"
 #include "app/sweep_cells.h"
 #include "app/sweep_progress.h"
+#include "app/sweep_slurm.h"
 #include "app/sweep_store.h"
 #include "base/count.h"
 #include "base/log.h"
@@ -26,6 +29,8 @@ using nlohmann::json;
 struct Sweep {
   SweepFile file;
   Suite suite;
+  std::filesystem::path path;
+  std::unique_ptr<SweepStore> store;
   std::vector<std::size_t> work;  // cells that are missing or failed, in order
   double expected_s = 0;          // of them, on one core
 };
@@ -129,30 +134,23 @@ json document_of(const Sweep& sweep, const SweepStore& store) {
           {"results", store.results_file().string()}};
 }
 
-ExitCode lead(const Arguments& arguments, const comm::World& world, Sweep& sweep, SweepStore& store,
+ExitCode lead(const Arguments& arguments, const comm::World& world, Sweep& sweep, json& document,
               const comm::Mailbox* mailbox) {
-  // 1. what there is to do
-  for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) {
-    if (store.settled(i)) continue;
-    sweep.work.push_back(i);
-    sweep.expected_s += sweep.suite.cells[i].expected_s;
-  }
+  SweepStore& store = *sweep.store;
   CellPool pool(processes_here(sweep, arguments, world), mailbox);
-  const bool talks = arguments.format != Format::json && !arguments.quiet;
-  if (talks) print(suite_text(sweep, store, pool.workers()));
-  // 2. do it
+  // 1. do it
   const auto cells = static_cast<std::int64_t>(sweep.suite.cells.size());
   SweepProgress progress(cells, cells - static_cast<std::int64_t>(sweep.work.size()), sweep.expected_s,
                          arguments.quiet);
   work(sweep, arguments, pool, store, progress);
   pool.dismiss();
   progress.finish();
-  // 3. what came of it
+  // 2. what came of it
   bool whole = true;
   for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) whole = whole && store.settled(i);
   store.publish(whole ? "complete" : "failed");
   if (arguments.format == Format::json) {
-    print(document_of(sweep, store));
+    document = document_of(sweep, store);
   } else {
     print(failures_text(store.table(), sweep.suite.axes.size()));
     print(fmt::format("sweep {}: {}; results: {}, {}, {}\n", sweep.file.name, progress.counts(),
@@ -161,33 +159,129 @@ ExitCode lead(const Arguments& arguments, const comm::World& world, Sweep& sweep
   return whole ? ExitCode::done : ExitCode::failed;
 }
 
-}  // namespace
+// The words by which this very sweep is read again.
+std::string words_of(const Sweep& sweep, const Arguments& arguments) {
+  std::string words = "sweep " + quoted_word(sweep.path.string());
+  const auto add = [&](const char* option, const std::string& value) {
+    words += fmt::format(" {} {}", option, quoted_word(value));
+  };
+  for (const std::string& set : arguments.sets) add("--set", set);
+  for (const std::string& plugin : arguments.plugins) add("--plugin", plugin);
+  if (arguments.output) add("--output", *arguments.output);
+  if (arguments.ranks) add("--ranks", std::to_string(*arguments.ranks));
+  if (!arguments.workloads.empty()) add("--workloads", arguments.workloads);
+  if (arguments.small) words += " --small";
+  return words;
+}
 
-ExitCode sweep(const Arguments& arguments, comm::World& world) {
-  Sweep sweep;
-  std::optional<SweepStore> store;
-  world.on_root_then_all([&] {
-    sweep.file = read_sweep_file(arguments.files.front(), arguments.sets);
+ExitCode submit(const Arguments& arguments, Sweep& sweep) {
+  if (sweep.work.empty()) {
+    print(fmt::format("sweep {}: nothing is missing\n", sweep.file.name));
+    return ExitCode::done;
+  }
+  std::vector<CellTask> tasks;
+  int ranks = 1;
+  for (const std::size_t cell : sweep.work) {
+    tasks.push_back(task_of(sweep, cell, arguments));
+    if (sweep.file.command == CellCommand::run) ranks = std::max(ranks, tasks.back().ranks);
+  }
+  const std::vector<std::string> jobs =
+      submit_sweep(arguments, sweep.file.name, ranks, tasks, words_of(sweep, arguments));
+  print(fmt::format("sweep {}: {} submitted as {}, merged by job {} into {}\n", sweep.file.name,
+                    counted(static_cast<std::int64_t>(tasks.size()), "cell"),
+                    counted(static_cast<std::int64_t>(jobs.size()) - 1, "array"), jobs.back(),
+                    sweep.store->results_file().string()));
+  return ExitCode::done;
+}
+
+// What array tasks left behind becomes lines of the log; each of their files counts once.
+ExitCode merge(const Arguments& arguments, Sweep& sweep) {
+  SweepStore& store = *sweep.store;
+  const std::filesystem::path folder = slurm_folder(arguments, sweep.file.name);
+  std::int64_t merged = 0, missing = 0;
+  for (const std::size_t cell : sweep.work) {
+    const std::filesystem::path file = folder / (sweep.suite.cells[cell].id + ".json");
+    if (std::ifstream in(file); in) {
+      store.add(cell, json::parse(in));
+      std::filesystem::remove(file);
+      ++merged;
+    } else if (store.status(cell).empty()) {
+      ++missing;
+    }
+  }
+  bool whole = true;
+  for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) whole = whole && store.settled(i);
+  store.publish(whole ? "complete" : "failed");
+  print(failures_text(store.table(), sweep.suite.axes.size()));
+  print(fmt::format("sweep {}: {} merged, {} missing; results: {}, {}, {}\n", sweep.file.name, counted(merged, "cell"),
+                    missing, store.results_file().string(), store.csv_file().string(), store.log_file().string()));
+  return whole ? ExitCode::done : ExitCode::failed;
+}
+
+// Everything that there is to do, read and checked before any of it starts.
+std::vector<Sweep> read_sweeps(const Arguments& arguments, const comm::World& world) {
+  std::string command = "millrace sweep " + arguments.files.front();
+  for (const std::string& set : arguments.sets) command += " --set " + set;
+  std::vector<Sweep> sweeps;
+  for (const std::filesystem::path& file : sweeps_of(arguments.files.front())) {
+    Sweep& sweep = sweeps.emplace_back();
+    sweep.path = file;
+    sweep.file = read_sweep_file(file, arguments);
     if (sweep.file.command == CellCommand::run && world.size() > 1) {
       throw InvalidInput(
           fmt::format("{}: the cells of this sweep train: each starts a job of its own, so the sweep "
                       "itself is started alone, without mpirun",
-                      arguments.files.front()));
+                      file.string()));
     }
     sweep.suite = make_suite(sweep.file, arguments);
-    std::string command = "millrace sweep " + arguments.files.front();
-    for (const std::string& set : arguments.sets) command += " --set " + set;
-    store.emplace(sweep.file, sweep.suite, arguments, origin_facts(world, command));
-    return std::string();
-  });
-  if (world.size() == 1) return lead(arguments, world, sweep, *store, nullptr);
-  const comm::Mailbox mailbox(world.communicator());
-  ExitCode code = ExitCode::done;
-  if (world.root()) {
-    code = lead(arguments, world, sweep, *store, &mailbox);
-  } else {
-    serve_cells(mailbox);
   }
+  for (Sweep& sweep : sweeps) {
+    sweep.store = std::make_unique<SweepStore>(sweep.file, sweep.suite, arguments, origin_facts(world, command));
+    for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) {
+      if (sweep.store->settled(i)) continue;
+      sweep.work.push_back(i);
+      sweep.expected_s += sweep.suite.cells[i].expected_s;
+    }
+  }
+  return sweeps;
+}
+
+}  // namespace
+
+ExitCode sweep(const Arguments& arguments, comm::World& world) {
+  if (world.size() > 1 && (arguments.slurm || arguments.merge || arguments.cell)) {
+    throw comm::SharedError(ExitCode::usage, "--slurm, --merge and --cell are for a sweep that is started alone");
+  }
+  if (arguments.cell) return work_on_listed(arguments);
+  std::vector<Sweep> sweeps;
+  const std::size_t count = std::stoul(world.on_root_then_all([&] {
+    sweeps = read_sweeps(arguments, world);
+    return std::to_string(sweeps.size());
+  }));
+  std::optional<comm::Mailbox> mailbox;
+  if (world.size() > 1) mailbox.emplace(world.communicator());
+  ExitCode code = ExitCode::done;
+  if (!world.root()) {
+    for (std::size_t i = 0; i < count; ++i) serve_cells(*mailbox);
+  } else {
+    if (arguments.format != Format::json && !arguments.quiet) {
+      for (const Sweep& sweep : sweeps) {
+        const int ranks = world.size() - 1;
+        print(suite_text(sweep, *sweep.store, processes_here(sweep, arguments, world) + ranks));
+      }
+    }
+    json documents = json::array();
+    for (Sweep& sweep : sweeps) {
+      const ExitCode one = arguments.slurm ? submit(arguments, sweep)
+                           : arguments.merge
+                               ? merge(arguments, sweep)
+                               : lead(arguments, world, sweep, documents.emplace_back(), mailbox ? &*mailbox : nullptr);
+      if (one != ExitCode::done) code = one;
+    }
+    if (!documents.empty() && arguments.format == Format::json)
+      print(sweeps.size() == 1 ? documents.front() : documents);
+  }
+  if (world.size() == 1) return code;
   return static_cast<ExitCode>(std::stoi(world.broadcast(std::to_string(static_cast<int>(code)))));
 }
 

@@ -2,6 +2,7 @@
 #include "app/sweep_cells.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -38,6 +39,20 @@ class SuiteMaker {
   }
 
   Suite make() {
+    if (sweep_.cases.empty()) {
+      expand();
+    } else {
+      add_cases();
+    }
+    if (arguments_.small && told_.empty() && suite_.cells.empty() && suite_.excluded.empty()) {
+      note(fmt::format("sweep {}: small: no cell has all of these settings", sweep_.name));
+    }
+    if (!told_.empty()) throw InvalidInput(told_text_);
+    return std::move(suite_);
+  }
+
+ private:
+  void expand() {
     const config::Expansion expansion = config::expand(sweep_.matrix);
     suite_.axes = config::setting_paths(sweep_.matrix);
     if (sweep_.repetitions > 1) suite_.axes.emplace_back("repetition");
@@ -50,12 +65,47 @@ class SuiteMaker {
       suite_.excluded.emplace_back(exclusion.reason, expansion.excluded[e]);
     }
     if (expansion.cells.empty()) note(fmt::format("sweep {}: every combination is excluded", sweep_.name));
-    for (const config::Settings& settings : expansion.cells) add(settings);
-    if (!told_.empty()) throw InvalidInput(told_text_);
-    return std::move(suite_);
+    check_small();
+    for (const config::Settings& settings : expansion.cells) {
+      if (wanted(settings)) add(settings);
+    }
   }
 
- private:
+  // The rows of a list of workloads; those whose file is not there are left out, and said to be.
+  void add_cases() {
+    suite_.axes = {"workload", "plan.partitioner"};
+    check_small();
+    std::map<std::string, std::int64_t> absent;
+    for (const BenchCase& one : sweep_.cases) {
+      const config::Settings settings{{"workload", Node::quote(one.workload)},
+                                      {"plan.partitioner", Node::plain(one.partitioner)}};
+      if (!wanted(settings)) continue;
+      if (one.absent.empty()) {
+        add(one);
+      } else {
+        ++absent[one.absent];
+      }
+    }
+    suite_.excluded.assign(absent.begin(), absent.end());
+  }
+
+  void check_small() {
+    if (!arguments_.small) return;
+    if (sweep_.matrix.small.empty()) {
+      note(fmt::format("sweep {}: --small: it has no small size; the key small says what its cells have", sweep_.name));
+    }
+    for (const config::Setting& setting : sweep_.matrix.small) {
+      if (std::find(suite_.axes.begin(), suite_.axes.end(), setting.path) == suite_.axes.end()) {
+        note(fmt::format("{}: small: {}", config::to_text(setting.value.where),
+                         unknown_name("key of an axis", setting.path, suite_.axes)));
+      }
+    }
+  }
+
+  bool wanted(const config::Settings& settings) const {
+    return !arguments_.small || config::has_settings(settings, sweep_.matrix.small);
+  }
+
   // What is wrong with a value is so in every cell that has it: each line is told once.
   void note(const std::string& text) {
     for (std::size_t begin = 0; begin < text.size();) {
@@ -67,21 +117,37 @@ class SuiteMaker {
   }
 
   void add(const config::Settings& settings) {
+    refusing([&] { add(sweep_.command == CellCommand::predict ? make_prediction(settings) : make_cell(settings)); });
+  }
+
+  void add(const BenchCase& one) {
+    refusing([&] {
+      SweepCell cell;
+      cell.settings = {one.workload, one.partitioner};
+      config::Problems problems;
+      add(settle(std::move(cell), one.experiment, arguments_.ranks, problems));
+    });
+  }
+
+  void refusing(const std::function<void()>& what) {
     try {
-      SweepCell cell = make_cell(settings);
-      for (int repetition = 1; repetition <= sweep_.repetitions; ++repetition) {
-        cell.repetition = repetition;
-        cell.id = cell_id(cell.effective, repetition, ranks_matter_ ? std::optional(cell.ranks) : std::nullopt);
-        if (sweep_.repetitions > 1) cell.settings.back() = std::to_string(repetition);
-        const auto [other, fresh] = by_id_.emplace(cell.id, suite_.cells.size());
-        if (!fresh) {
-          note(fmt::format("sweep {}: cells {} and {} are the same experiment ({})", sweep_.name, other->second + 1,
-                           suite_.cells.size() + 1, describe(cell)));
-        }
-        suite_.cells.push_back(cell);
-      }
+      what();
     } catch (const InvalidInput& error) {
       note(error.what());
+    }
+  }
+
+  void add(SweepCell cell) {
+    for (int repetition = 1; repetition <= sweep_.repetitions; ++repetition) {
+      cell.repetition = repetition;
+      cell.id = cell_id(cell.effective, repetition, ranks_matter_ ? std::optional(cell.ranks) : std::nullopt);
+      if (sweep_.repetitions > 1) cell.settings.back() = std::to_string(repetition);
+      const auto [other, fresh] = by_id_.emplace(cell.id, suite_.cells.size());
+      if (!fresh) {
+        note(fmt::format("sweep {}: cells {} and {} are the same experiment ({})", sweep_.name, other->second + 1,
+                         suite_.cells.size() + 1, describe(cell)));
+      }
+      suite_.cells.push_back(cell);
     }
   }
 
@@ -110,6 +176,29 @@ class SuiteMaker {
         config::set_value(root, setting.path, setting.value, experiment_short_forms(), problems);
       }
     }
+    return settle(std::move(cell), root, ranks, problems);
+  }
+
+  // One set of measured steps.
+  SweepCell make_prediction(const config::Settings& settings) {
+    SweepCell cell;
+    Node root = Node::map();
+    root.add("steps", Node::quote(sweep_.steps.string()));
+    for (const config::Setting& setting : settings) {
+      if (setting.path != "set") {
+        throw InvalidInput(fmt::format("{}: {}", config::to_text(setting.value.where),
+                                       "found a key that no prediction has; allowed: set"));
+      }
+      cell.settings = {config::one_line(setting.value)};
+      root.add("set", setting.value);
+    }
+    cell.effective = config::to_yaml(root);
+    constexpr double kSeconds = 0.2;
+    cell.expected_s = kSeconds;
+    return cell;
+  }
+
+  SweepCell settle(SweepCell cell, const Node& root, std::optional<int> ranks, config::Problems& problems) {
     Session session = open(experiment_from_node(root, problems), ranks.value_or(1));
     const Experiment& experiment = session.experiment;
     ranks_matter_ = !experiment.cluster.described && !experiment.cluster.carried;

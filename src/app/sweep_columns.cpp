@@ -60,6 +60,13 @@ const std::vector<Column>& figure_columns() {
       {"predicted_peak_memory_bytes", kReal, "bytes", "beside a measured one"},
       {"final_loss", kReal, "1", "of the last iteration"},
       {"accuracy", kReal, "1", "fraction of the test split"},
+      {"rows", kReal, "1", "measured steps that were predicted"},
+      {"mape", kReal, "1", "mean error of their predictions"},
+      {"median", kReal, "1", "median error of their predictions"},
+      {"p90", kReal, "1", "error that nine of ten predictions stay below"},
+      {"worst", kReal, "1", "largest error of their predictions"},
+      {"bias", kReal, "1", "mean error with its sign"},
+      {"regret", kReal, "1", "time lost by the plan that is predicted fastest, worst over jobs"},
   };
   return columns;
 }

@@ -2,8 +2,6 @@
 #include "app/sweep_store.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -23,12 +21,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kPublishEvery = 10;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+// The whole file is written each time, so that a fixed step would cost the square of the cells.
+constexpr int kPublishEvery = 10;      // cells, while there are few
+constexpr int kPublishEveryPart = 10;  // then a tenth of them
 
 void make_folder(const fs::path& folder) {
   std::error_code failure;
@@ -69,7 +64,7 @@ SweepStore::SweepStore(const SweepFile& sweep, const Suite& suite, const Argumen
   require_cells(results_file_);
   if (arguments.overwrite) {
     for (const fs::path& file : {log_file_, results_file_, csv_file_}) fs::remove(file);
-  } else if (!arguments.resume) {
+  } else if (!arguments.resume && !arguments.merge) {
     for (const fs::path& file : {log_file_, results_file_}) {
       if (!fs::exists(file)) continue;
       throw InvalidInput(
@@ -80,7 +75,7 @@ SweepStore::SweepStore(const SweepFile& sweep, const Suite& suite, const Argumen
   content_.root.push_back({"sweep", sweep.name});
   content_.axes = suite.axes;
   content_.cells.columns = sweep_columns(suite);
-  if (sweep.published) content_.published = text_of(*sweep.published);
+  content_.published = sweep.published;
   statuses_.resize(suite.cells.size());
   rows_.resize(suite.cells.size());
   details_.resize(suite.cells.size());
@@ -133,7 +128,8 @@ void SweepStore::add(std::size_t cell, json document) {
   line.update(document);
   log_->add({made.id, line.dump()});
   take(cell, line);
-  if (++unpublished_ >= kPublishEvery) publish("running");
+  ++finished_;
+  if (++unpublished_ >= std::max(kPublishEvery, finished_ / kPublishEveryPart)) publish("running");
 }
 
 record::DataTable SweepStore::table() const {

@@ -1,4 +1,5 @@
-// Where the results of a sweep are kept: the log line by line, HDF5 and CSV at every tenth cell and the end.
+// Where the results of a sweep are kept: the log line by line, HDF5 and CSV at every tenth cell, with many
+// at every tenth part of them, and at the end.
 #pragma once
 
 #include <filesystem>
@@ -49,6 +50,7 @@ class SweepStore {
   std::vector<std::vector<record::Value>> rows_;  ///< by cell
   std::vector<record::CellDetail> details_;       ///< by cell
   int unpublished_ = 0;
+  int finished_ = 0;  // lines that were added
 };
 
 /// Folder of the files of a sweep: --output, or `results`.

@@ -135,7 +135,9 @@ void read_train(const config::Field& field, Experiment& experiment) {
   if (train.precision == kernels::Precision::fp64 && train.kernels == "onednn") {
     kernels.refuse("precision fp64 needs kernels: reference");
   }
-  train.evaluate_every = reader.get("evaluate_every", config::Integer{0}, train.evaluate_every);
+  const config::Field evaluate = reader.field("evaluate_every");
+  train.evaluates = !evaluate.is_word("off");
+  if (evaluate && train.evaluates) train.evaluate_every = evaluate.as(config::Integer{0});
   read_checkpoint(reader.field("checkpoint"), train);
   train.any_grid = reader.get("reproducible", config::OneOf{{"grid", "any"}}, "grid") == "any";
   train.maximum_skips = static_cast<int>(reader.get("maximum_skips", config::Integer{1, 1 << 30}, train.maximum_skips));
@@ -156,7 +158,7 @@ Node write_train(const Experiment& experiment) {
   node.add("clip_norm", train.clip_norm > 0 ? real(train.clip_norm) : Node::quote("off"));
   node.add("precision", Node::quote(word_of(kPrecisions, train.precision)));
   node.add("kernels", Node::quote(train.kernels));
-  node.add("evaluate_every", integer(train.evaluate_every));
+  node.add("evaluate_every", train.evaluates ? integer(train.evaluate_every) : Node::quote("off"));
   node.add("checkpoint", write_checkpoint(train));
   node.add("reproducible", Node::quote(train.any_grid ? "any" : "grid"));
   node.add("maximum_skips", integer(train.maximum_skips));

@@ -54,6 +54,20 @@ void check_world_size(int world_size, const Environment& environment) {
       launcher->size, launcher->variable, world_size));
 }
 
+void check_launch(const Environment& environment, bool alone) {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
+    if (environment(variable)) return;
+  }
+  const auto tasks = environment("SLURM_STEP_NUM_TASKS");
+  if (!tasks) return;
+  const int count = positive("SLURM_STEP_NUM_TASKS", *tasks);
+  if (alone && count == 1) return;
+  throw InvalidInput(
+      fmt::format("srun started {} (SLURM_STEP_NUM_TASKS) without PMIx, so that each would be a job of its own: start "
+                  "with srun --mpi=pmix",
+                  count == 1 ? "a task" : fmt::format("{} tasks", count)));
+}
+
 std::vector<int> affinity_cores() {
   // The kernel refuses a mask that is too small for the machine: grow it until it fits.
   for (int cpus = 1024; cpus <= (1 << 20); cpus *= 2) {

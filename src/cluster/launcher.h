@@ -31,6 +31,12 @@ std::optional<LauncherSize> launcher_size(const Environment& environment);
 /// \throws InvalidInput  when MPI's world size differs from the launcher's; hints at --mpi=pmix.
 void check_world_size(int world_size, const Environment& environment);
 
+/// Refuses tasks that srun started without an interface by which MPI could make them one job: Open MPI would end them
+/// with a text about how it was built. Before MPI starts.
+/// \param alone  a command that needs no MPI may be the only task.
+/// \throws InvalidInput  hints at --mpi=pmix.
+void check_launch(const Environment& environment, bool alone);
+
 /// Cores that this process may run on, ascending. \throws SystemError.
 std::vector<int> affinity_cores();
 

@@ -2,6 +2,7 @@
 #include "cluster/local.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,6 +42,35 @@ Cluster local_cluster(int ranks, std::span<const std::string> hosts, int threads
   }
   std::vector<Device> devices(static_cast<std::size_t>(ranks), core_set(threads, speed));
   return Cluster("local", Kind::local, std::move(devices), std::move(node_of), std::move(nodes), Network{kEthernet});
+}
+
+Cluster with_measurements(const Cluster& local, std::span<const double> speeds, std::optional<Link> within,
+                          std::optional<Link> between) {
+  std::vector<Device> devices = local.devices();
+  std::vector<int> node_of;
+  for (int device = 0; device < local.size(); ++device) {
+    devices[static_cast<std::size_t>(device)].speed = speeds[static_cast<std::size_t>(device)];
+    node_of.push_back(local.node_of(device));
+  }
+  std::vector<Node> nodes = local.nodes();
+  for (Node& node : nodes) node.link = within.value_or(node.link);
+  Network network = local.network();
+  network.link = between.value_or(network.link);
+  return Cluster(local.name(), local.kind(), std::move(devices), std::move(node_of), std::move(nodes), network);
+}
+
+std::vector<double> with_equal_speeds(std::span<const double> speeds, double tolerance) {
+  std::vector<std::size_t> order(speeds.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return speeds[a] > speeds[b]; });
+  std::vector<double> equal(speeds.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first;
+    while (end < order.size() && speeds[order[end]] >= speeds[order[first]] * (1 - tolerance)) ++end;
+    const double middle = speeds[order[first + (end - first) / 2]];
+    for (; first < end; ++first) equal[order[first]] = middle;
+  }
+  return equal;
 }
 
 }  // namespace millrace::cluster

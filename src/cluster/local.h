@@ -1,8 +1,10 @@
 // The cluster that the ranks of this job make, with standing figures for CPU cores where nothing was measured.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cluster/cluster.h"
 
@@ -23,5 +25,14 @@ inline constexpr Link kEthernet{BytesPerSecond(1.25e9), Seconds(30e-6)};  ///< 1
 /// on one core.
 /// \throws InvalidInput  ranks or threads below 1, a speed not above 0, or hosts for another number of ranks.
 Cluster local_cluster(int ranks, std::span<const std::string> hosts = {}, int threads = 1, double speed = 1.0);
+
+/// The same cluster with what was measured in place of the standing figures: `speeds` by rank, 1 where nothing was
+/// taken off; links that are none stay.
+Cluster with_measurements(const Cluster& local, std::span<const double> speeds, std::optional<Link> within,
+                          std::optional<Link> between);
+
+/// Speeds that differ by no more than `tolerance` become one, the middle of theirs: measurements of equal devices never
+/// agree, and equal devices are planned for once.
+std::vector<double> with_equal_speeds(std::span<const double> speeds, double tolerance);
 
 }  // namespace millrace::cluster

@@ -24,6 +24,7 @@ class CsvReader {
   // The cells up to the end of a line; one empty cell for an empty line.
   CsvRow row() {
     CsvRow cells;
+    const std::size_t before = problems_.size();
     do {
       cells.push_back(cell());
     } while (take(','));
@@ -34,8 +35,8 @@ class CsvReader {
           fmt::format("found '{}' after a quoted cell, allowed: a comma or the end of the line", text_[place_]));
       while (!at_end() && text_[place_] != '\n') next();
       take('\n');
-      cells.clear();
     }
+    if (problems_.size() != before) cells.clear();  // how many it has says nothing
     return cells;
   }
 
@@ -97,11 +98,18 @@ std::optional<std::size_t> CsvTable::column(std::string_view name) const {
 
 CsvTable parse_csv(std::string_view text, const std::string& name, Problems& problems) {
   if (text.empty()) throw InvalidInput(fmt::format("{}: holds nothing, allowed: a header line and rows", name));
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // spreadsheets write it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   CsvReader reader(text, std::make_shared<const Source>(Source{name, std::filesystem::path(name).parent_path()}),
                    problems);
   CsvTable table;
-  for (CsvCell& cell : reader.row()) {
+  CsvRow header = reader.row();
+  if (header.empty()) return table;
+  for (CsvCell& cell : header) {
     if (table.columns.empty()) table.where = cell.where;
+    if (const auto first = table.column(cell.text)) {
+      problems.add(cell.where, cell.text, fmt::format("given twice, allowed: once; column {} is it too", *first + 1));
+    }
     table.columns.push_back(std::move(cell.text));
   }
   while (!reader.at_end()) {

@@ -29,7 +29,8 @@ struct CsvTable {
   std::optional<std::size_t> column(std::string_view name) const;
 };
 
-/// Rows with another number of cells, and a quote that does not end, are noted and left out.
+/// Rows with another number of cells, a quote that does not end and a column that is given twice are noted; such rows
+/// are left out. A byte-order mark of UTF-8 is skipped.
 /// \throws InvalidInput  a file that cannot be read or holds nothing.
 CsvTable load_csv(const std::filesystem::path& file, Problems& problems);
 

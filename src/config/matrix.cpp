@@ -30,6 +30,7 @@ class MatrixReader {
     if (const Field include = reader_.field("include")) {
       for (const Field& entry : include.items()) matrix_.include.push_back(settings_of(entry));
     }
+    if (const Field small = reader_.field("small")) matrix_.small = settings_of(small);
     return std::move(matrix_);
   }
 
@@ -150,14 +151,6 @@ bool same_value(const Node& a, const Node& b) {
   return true;
 }
 
-bool meets(const Settings& cell, const Exclusion& exclusion) {
-  return std::all_of(exclusion.settings.begin(), exclusion.settings.end(), [&](const Setting& wanted) {
-    return std::any_of(cell.begin(), cell.end(), [&](const Setting& setting) {
-      return setting.path == wanted.path && names_value(wanted.value, setting.value);
-    });
-  });
-}
-
 }  // namespace
 
 Matrix read_matrix(Reader& reader) { return MatrixReader(reader).read(); }
@@ -173,6 +166,14 @@ bool names_value(const Node& wanted, const Node& value) {
   return name != nullptr && name->is_scalar() && name->text == wanted.text;
 }
 
+bool has_settings(const Settings& cell, const Settings& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const Setting& one) {
+    return std::any_of(cell.begin(), cell.end(), [&](const Setting& setting) {
+      return setting.path == one.path && names_value(one.value, setting.value);
+    });
+  });
+}
+
 Expansion expand(const Matrix& matrix) {
   Expansion result;
   result.excluded.resize(matrix.exclude.size(), 0);
@@ -185,7 +186,7 @@ Expansion expand(const Matrix& matrix) {
       cell.insert(cell.end(), point.begin(), point.end());
     }
     const auto met = std::find_if(matrix.exclude.begin(), matrix.exclude.end(),
-                                  [&](const Exclusion& exclusion) { return meets(cell, exclusion); });
+                                  [&](const Exclusion& exclusion) { return has_settings(cell, exclusion.settings); });
     if (met == matrix.exclude.end()) {
       result.cells.push_back(std::move(cell));
     } else {

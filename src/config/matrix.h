@@ -30,11 +30,13 @@ struct Matrix {
   std::vector<std::vector<Settings>> axes;
   std::vector<Exclusion> exclude;
   std::vector<Settings> include;
+  Settings small;  ///< what a cell of the small size has; empty: there is no small size
 };
 
 /// Reads the keys `matrix` (key: values), `linked` (a list of maps whose values move together), `exclude` and `include`
-/// (lists of maps, key: value). Problems: an empty axis, a key on two axes, a key within another one, linked keys with
-/// different numbers of values, an exclusion by a key that is on no axis, more than kMostCells combinations.
+/// (lists of maps, key: value), and `small` (a map of keys and the values that the small size keeps). Problems: an
+/// empty axis, a key on two axes, a key within another one, linked keys with different numbers of values, an exclusion
+/// by a key that is on no axis, more than kMostCells combinations.
 Matrix read_matrix(Reader& reader);
 
 constexpr std::int64_t kMostCells = 1'000'000;
@@ -51,6 +53,9 @@ Expansion expand(const Matrix& matrix);
 /// Whether an exclusion's value names the value of an axis: the same value; one element of a list of values; the word
 /// `dp` for `{name: dp, order: best}`.
 bool names_value(const Node& wanted, const Node& value);
+
+/// Whether a cell has every one of the wanted settings, as names_value() says.
+bool has_settings(const Settings& cell, const Settings& wanted);
 
 /// A value on one line, for tables: "4", "dp", "{name: dp, order: best}", "[1, 2]".
 std::string one_line(const Node& value);

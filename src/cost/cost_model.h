@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/units.h"
@@ -35,6 +36,10 @@ class CostModel {
 
   /// Time of a sum of `amount` bytes over all of `devices`, the result on each; zero for fewer than two.
   virtual Seconds all_reduce_time(Bytes amount, std::span<const int> devices) const = 0;
+
+  /// Time of the optimizer step over `amount` bytes of parameters; none: not known, so that the bandwidth of the
+  /// device's memory tells.
+  virtual std::optional<Seconds> update_time(Bytes /*amount*/, int /*device*/) const { return std::nullopt; }
 };
 
 }  // namespace millrace::cost

@@ -28,9 +28,8 @@ struct BatchContext {
 
 /// Memory that an executable holds, in bytes, apart from the StageParameters.
 struct ExecutableBytes {
-  std::int64_t per_slot = 0;  ///< kept from forward to backward, for each slot
-  std::int64_t workspace =
-      0;  ///< shared by all slots: gradients in flight, scratch, copies of weights in other layouts
+  std::int64_t per_slot = 0;   ///< kept from forward to backward, for each slot
+  std::int64_t workspace = 0;  ///< shared by all slots: gradients in flight, scratch
   int slots = 0;
 };
 
@@ -41,6 +40,16 @@ class BackwardObserver {
   virtual ~BackwardObserver() = default;
   /// The parameter gradients of `op`, and of all operators behind it, are complete for this backward.
   virtual void done(OpId op) = 0;
+};
+
+/// The passes of an operator.
+enum class Pass : std::uint8_t { forward, backward_input, backward_weight };
+
+/// Hears of every kernel when it is done: what passed since the one before is its time.
+class KernelObserver {
+ public:
+  virtual ~KernelObserver() = default;
+  virtual void ran(OpId op, Pass pass) = 0;
 };
 
 /// A stage compiled for a fixed number of rows. A slot holds one live micro-batch, from its forward to the end of its
@@ -78,6 +87,8 @@ class Executable {
   virtual void recompute(int /*slot*/) {}
   /// Who hears of backward and backward_weight from now on; null: nobody. A device may tell nothing.
   virtual void observe(BackwardObserver* /*observer*/) {}
+  /// Who hears of every kernel from now on, for measurements; null: nobody. A device may tell nothing.
+  virtual void observe_kernels(KernelObserver* /*observer*/) {}
 };
 
 struct CompileOptions {

@@ -22,9 +22,6 @@ class KernelFactory {
 
   /// destination += source, both in the layout of `tensor`: gradients of a tensor with several readers.
   virtual void add(TensorId tensor, void* destination, const void* source) const = 0;
-
-  /// Bytes that the factory and its kernels hold themselves (copies of weights in other layouts), once all are made.
-  virtual std::int64_t held_bytes() const { return 0; }
 };
 
 }  // namespace millrace::kernels

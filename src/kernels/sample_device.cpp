@@ -123,6 +123,8 @@ class SampleExecutable final : public Executable {
     }
   }
 
+  void observe_kernels(KernelObserver* observer) override { inner_->observe_kernels(observer); }
+
  private:
   int inner_slot(int slot, std::int64_t row) const { return static_cast<int>(slot * options_.rows + row); }
 

@@ -86,9 +86,7 @@ class StageExecutable : public Executable {
 
   std::int64_t rows() const override { return options_.rows; }
 
-  ExecutableBytes bytes() const override {
-    return {plan_.slot_bytes, plan_.workspace_bytes + factory_->held_bytes(), options_.slots};
-  }
+  ExecutableBytes bytes() const override { return {plan_.slot_bytes, plan_.workspace_bytes, options_.slots}; }
 
   void* input(int slot, TensorId tensor) override { return border(stage_.inputs, plan_.values, slot, tensor, "input"); }
   const void* output(int slot, TensorId tensor) override {
@@ -119,6 +117,7 @@ class StageExecutable : public Executable {
       call.extra = op.extra;
       call.scratch = op.forward_scratch;
       kernels_[i]->forward(call);
+      ran(i, Pass::forward);
     }
   }
 
@@ -156,6 +155,7 @@ class StageExecutable : public Executable {
   }
 
   void observe(BackwardObserver* observer) override { observer_ = observer; }
+  void observe_kernels(KernelObserver* observer) override { kernel_observer_ = observer; }
 
  private:
   std::vector<std::unique_ptr<OpKernel>> make_kernels() const {
@@ -309,16 +309,22 @@ class StageExecutable : public Executable {
     if (observer_ != nullptr) observer_->done(stage_.ops[i]);
   }
 
+  void ran(std::size_t i, Pass pass) const {
+    if (kernel_observer_ != nullptr) kernel_observer_->ran(stage_.ops[i], pass);
+  }
+
   void backward_input_of(std::size_t i, int slot) {
     if (!flow_.active[i]) return;
     const Slot& state = slots_[static_cast<std::size_t>(slot)];
     kernels_[i]->backward_input(begin_backward_call(state, i));
     for (const Addition& addition : state.additions[i]) factory_->add(addition.tensor, addition.sum, addition.term);
+    ran(i, Pass::backward_input);
   }
 
   void backward_weight_of(std::size_t i, int slot) {
     if (!flow_.active[i] || weights_.front()[i].parameters.empty()) return;
     kernels_[i]->backward_weight(begin_backward_call(slots_[static_cast<std::size_t>(slot)], i));
+    ran(i, Pass::backward_weight);
   }
 
   StageGraph stage_;
@@ -334,6 +340,7 @@ class StageExecutable : public Executable {
   std::vector<std::vector<Weights>> weights_;  // by version and position
   int back_in_ = kNoSlot;                      // the slot whose first segment is back
   BackwardObserver* observer_ = nullptr;
+  KernelObserver* kernel_observer_ = nullptr;
 };
 
 }  // namespace

@@ -138,7 +138,7 @@ void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
-    std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
+    if (places_[i].uses.empty()) std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
     for (const auto& [op, offset] : places_[i].uses) std::memset(gradients_.get() + offset * size, 0, bytes);
   }
 }

@@ -42,6 +42,10 @@ class Evaluation {
 
  private:
   const Pipeline& pipeline(int p) const { return plan_.pipelines[static_cast<std::size_t>(p)]; }
+  const std::vector<int>& depths(int p) const {
+    return times_.cuts.cuts[static_cast<std::size_t>(times_.cuts.of_pipeline[static_cast<std::size_t>(p)])]
+        .depth_from_end;
+  }
   const std::vector<StageTimes>& times(int p) const { return times_.stages[static_cast<std::size_t>(p)]; }
 
   void stages(int p) {
@@ -230,6 +234,13 @@ class Evaluation {
             static_cast<std::int64_t>(pipeline(row.pipeline).stages.size()), part.footprint->per_slot};
   }
 
+  std::int64_t live_of(const StageReport& row, const HeldStage& stage, const ScheduleTraits& traits) const {
+    if (!problem_.live_by_depth) return traits.live(stage.micro_batches, stage.stages - stage.index, stage.stages);
+    const std::vector<int>& depth = depths(row.pipeline);
+    return traits.live(stage.micro_batches, depth[static_cast<std::size_t>(row.index)] + 1,
+                       *std::max_element(depth.begin(), depth.end()) + 1);
+  }
+
   // By part. `fixed`: what the device holds beside activations.
   std::vector<std::int64_t> live_micro_batches(int device, const std::vector<Part>& parts, Bytes fixed) const {
     const ScheduleTraits& traits = schedule_traits(plan_.schedule);
@@ -241,7 +252,7 @@ class Evaluation {
       one += stage.per_slot;
       const std::vector<int>& warmup = pipeline(row.pipeline).warmup;
       if (warmup.empty()) {
-        live.push_back(traits.live(stage.micro_batches, stage.stages - stage.index, stage.stages));
+        live.push_back(live_of(row, stage, traits));
       } else {  // a stage that warms up by w counts as one with w behind it
         live.push_back(traits.live(stage.micro_batches, warmup[static_cast<std::size_t>(row.index)] + 1,
                                    *std::max_element(warmup.begin(), warmup.end()) + 1));

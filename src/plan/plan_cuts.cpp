@@ -2,6 +2,7 @@
 #include "plan/plan_cuts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace::plan {
 namespace {
@@ -34,6 +35,17 @@ std::vector<Crossing> crossings(const Pipeline& pipeline, const Graph& graph) {
   return found;
 }
 
+// Stages feed later ones only.
+std::vector<int> depths(std::size_t stages, const std::vector<Crossing>& crossings) {
+  std::vector<std::vector<int>> readers(stages);
+  for (const Crossing& crossing : crossings) readers[static_cast<std::size_t>(crossing.from)].push_back(crossing.to);
+  std::vector<int> depth(stages, 0);
+  for (std::size_t s = stages; s-- > 0;) {
+    for (const int to : readers[s]) depth[s] = std::max(depth[s], depth[static_cast<std::size_t>(to)] + 1);
+  }
+  return depth;
+}
+
 }  // namespace
 
 PlanCuts plan_cuts(const Plan& plan, const Graph& graph) {
@@ -44,7 +56,10 @@ PlanCuts plan_cuts(const Plan& plan, const Graph& graph) {
       return same_stages(plan.pipelines[static_cast<std::size_t>(cut.pipeline)], pipeline);
     });
     all.of_pipeline.push_back(static_cast<int>(known - all.cuts.begin()));
-    if (known == all.cuts.end()) all.cuts.push_back({p, crossings(pipeline, graph)});
+    if (known != all.cuts.end()) continue;
+    Cut cut{p, crossings(pipeline, graph), {}};
+    cut.depth_from_end = depths(pipeline.stages.size(), cut.crossings);
+    all.cuts.push_back(std::move(cut));
   }
   return all;
 }

@@ -18,6 +18,7 @@ struct Crossing {
 struct Cut {
   int pipeline = 0;                 ///< the first with these stages
   std::vector<Crossing> crossings;  ///< by tensor, then reader
+  std::vector<int> depth_from_end;  ///< by stage: crossings of the longest way to a stage that feeds no other
 };
 
 struct PlanCuts {

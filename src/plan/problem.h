@@ -40,6 +40,9 @@ struct Problem {
   TrainingBytes sizes{};
   Bytes bucket_size = 25_MiB;
   Recompute recompute = Recompute::none;
+  /// Live micro-batches of a stage follow its depth in the DAG of stages (METHODS 2), as programs keep them. Searches
+  /// know no depth before the stages behind are cut: they count those by number, which is never less.
+  bool live_by_depth = false;
   std::uint64_t seed = 1;        ///< of partitioners that draw random numbers
   Exchange* exchange = nullptr;  ///< the ranks that search together; null: this one alone
 

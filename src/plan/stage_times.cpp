@@ -90,6 +90,7 @@ class Timing {
       transfers(p);
     }
     reductions();
+    times_.cuts = std::move(cuts_);
     return std::move(times_);
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/closed_form.h"
+#include "plan/plan_cuts.h"
 #include "plan/problem.h"
 
 namespace millrace::plan {
@@ -37,6 +38,7 @@ struct Reduction {
 struct PlanTimes {
   std::vector<std::vector<StageTimes>> stages;  ///< [pipeline][stage]
   std::vector<Reduction> reductions;
+  PlanCuts cuts;
   /// Pairs of stages of a pipeline that exchange tensors and do not share one node.
   int node_crossings = 0;
 };

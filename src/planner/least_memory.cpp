@@ -12,15 +12,6 @@
 namespace millrace::planner {
 namespace {
 
-cluster::Cluster without_limits(const cluster::Cluster& from) {
-  std::vector<cluster::Device> devices = from.devices();
-  for (cluster::Device& device : devices) device.memory.reset();
-  std::vector<int> node_of;
-  for (int device = 0; device < from.size(); ++device) node_of.push_back(from.node_of(device));
-  return cluster::Cluster(from.name(), from.kind(), std::move(devices), std::move(node_of), from.nodes(),
-                          from.network(), from.emulated());
-}
-
 // The smallest limit of a device: with so little on every device no plan fits either.
 std::int64_t too_little(const plan::Problem& problem) {
   std::optional<Bytes> least;
@@ -32,6 +23,15 @@ std::int64_t too_little(const plan::Problem& problem) {
 }
 
 }  // namespace
+
+cluster::Cluster without_limits(const cluster::Cluster& from) {
+  std::vector<cluster::Device> devices = from.devices();
+  for (cluster::Device& device : devices) device.memory.reset();
+  std::vector<int> node_of;
+  for (int device = 0; device < from.size(); ++device) node_of.push_back(from.node_of(device));
+  return cluster::Cluster(from.name(), from.kind(), std::move(devices), std::move(node_of), from.nodes(),
+                          from.network(), from.emulated());
+}
 
 LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
                          const MakeEvaluator& make_evaluator) {
@@ -51,24 +51,36 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
   again.problem.exchange = nullptr;  // the other ranks do not look for it
   again.top = 1;
 
-  const auto start = std::chrono::steady_clock::now();
+  // What devices hold may be more than the bytes that the search counted.
   std::int64_t low = too_little(request.problem), high = least.limit.value();
+  const auto best_under = [&](std::int64_t limit) -> std::optional<plan::Candidate> {
+    again.problem.memory_limit = Bytes(limit);
+    Ranking ranking = plans_under(again, make_evaluator);
+    if (ranking.plans.empty()) return std::nullopt;
+    plan::Candidate best = std::move(ranking.plans.front());
+    if (request.device_memory) {
+      if (const auto held = request.device_memory(best.plan)) take_memory(*held, best.report);
+    }
+    return best;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  if (request.device_memory) {
+    const auto known_best = best_under(high);
+    if (known_best) high = std::max(high, known_best->report.peak_memory_bytes);
+    least.limit = Bytes(high);
+  }
   while (high - low > 1) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > request.patience.value()) {
       least.minimal = false;
       break;
     }
     const std::int64_t middle = low + (high - low) / 2;
-    again.problem.memory_limit = Bytes(middle);
-    const Ranking ranking = plans_under(again, make_evaluator);
-    if (ranking.plans.empty()) {
-      low = middle;
-      continue;
-    }
-    const plan::PlanReport& report = ranking.plans.front().report;
-    high = report.peak_memory_bytes;
+    const std::optional<plan::Candidate> best = best_under(middle);
+    if (!best || best->report.peak_memory_bytes > middle) low = middle;
+    if (!best || best->report.peak_memory_bytes >= high) continue;
+    high = best->report.peak_memory_bytes;
     least.limit = Bytes(high);
-    least.stage = fullest_stage(report);
+    least.stage = fullest_stage(best->report);
   }
   return least;
 }

@@ -13,4 +13,7 @@ namespace millrace::planner {
 LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
                          const MakeEvaluator& make_evaluator);
 
+/// The devices with all the memory that they may want.
+cluster::Cluster without_limits(const cluster::Cluster& from);
+
 }  // namespace millrace::planner

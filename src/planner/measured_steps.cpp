@@ -1,12 +1,18 @@
 // Cells to layouts.
 #include "planner/measured_steps.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/text.h"
 #include "config/csv.h"
 
 namespace millrace::planner {
@@ -17,6 +23,7 @@ using config::CsvTable;
 using cost::Recompute;
 
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::string_view kFrameworks[] = {"DeepSpeed", "Megatron-LM", "Megatron-Core"};
 
 // What the training software does differently, by the name in the column `framework`.
 cost::Software software_of(const std::string& framework) {
@@ -52,21 +59,31 @@ constexpr KnownLayout kSequenceParallelPaper[] = {{"GPT-22B", 48, 6144, 64, 8, 1
 class RowReader {
  public:
   RowReader(const CsvTable& table, config::Problems& problems) : table_(table), problems_(problems) {
+    std::vector<std::string> missing;
     for (const char* name :
          {"id",           "set",      "model",     "layers",      "hidden",       "heads",    "ffn",
           "seq",          "vocab",    "gpu",       "n_gpus",      "tp",           "pp",       "dp",
           "vp",           "cp",       "ep",        "micro_batch", "global_batch", "schedule", "recompute",
           "seq_parallel", "sharding", "precision", "framework",   "metric",       "value",    "iter_time_s",
           "tf_us",        "tb_us",    "tw_us",     "tcomm_us"}) {
-      if (!table.column(name)) problems.add(table.where, name, "missing, allowed: a column of that name");
+      if (!table.column(name)) missing.emplace_back(name);
     }
+    if (!missing.empty()) problems.add(table.where, "", fmt::format("columns are missing: {}", join(missing)));
   }
 
   MeasuredStep read(const CsvRow& row) {
     row_ = &row;
+    broken_.clear();
     MeasuredStep step;
+    step.where = to_text(cell("id").where);
     step.id = text("id");
     step.set = text("set");
+    for (const char* column : {"id", "set"}) {
+      if (text(column).empty()) refuse(column, "a name");
+    }
+    const auto [known, is_new] = lines_.try_emplace(step.id, cell("id").where.line);
+    if (!is_new) refuse("id", fmt::format("an id of its own; line {} has it too", known->second));
+    check_software();
     step.model = text("model");
     step.gpu = text("gpu");
     step.calibration = table_.column("calibration") && !text("calibration").empty();
@@ -83,16 +100,23 @@ class RowReader {
   const std::string& text(std::string_view column) const { return cell(column).text; }
 
   void refuse(std::string_view column, std::string_view allowed) {
+    broken_.insert(column);
     problems_.add(cell(column).where, column, fmt::format("found '{}', allowed: {}", text(column), allowed));
   }
 
-  std::optional<double> positive(std::string_view column) {
+  // What follows from cells that are broken themselves is not told.
+  bool whole(std::initializer_list<std::string_view> columns) const {
+    return std::none_of(columns.begin(), columns.end(), [&](std::string_view name) { return broken_.contains(name); });
+  }
+
+  std::optional<double> positive(std::string_view column, bool or_zero = false) {
     const std::string& from = text(column);
     if (from.empty()) return std::nullopt;
     double value = 0;
     const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), value);
-    if (error != std::errc() || end != from.data() + from.size() || !std::isfinite(value) || value <= 0) {
-      refuse(column, "a number above 0");
+    if (error != std::errc() || end != from.data() + from.size() || !std::isfinite(value) || value < 0 ||
+        (value == 0 && !or_zero)) {
+      refuse(column, or_zero ? "a number, at least 0" : "a number above 0");
       return std::nullopt;
     }
     return value;
@@ -119,6 +143,16 @@ class RowReader {
     const std::string& from = text(column);
     if (!from.empty() && from != "0" && from != "1") refuse(column, "0 or 1");
     return from == "1";
+  }
+
+  void check_software() {
+    const std::string& framework = text("framework");
+    const bool known = framework.empty() || std::any_of(std::begin(kFrameworks), std::end(kFrameworks), [&](auto name) {
+                         return framework.find(name) != std::string::npos;
+                       });
+    if (!known) refuse("framework", "a name with DeepSpeed, Megatron-LM or Megatron-Core in it, or nothing");
+    const std::string& precision = text("precision");
+    if (!precision.empty() && precision != "fp16" && precision != "bf16") refuse("precision", "fp16, bf16 or nothing");
   }
 
   void read_model(cost::Transformer& model) {
@@ -182,20 +216,28 @@ class RowReader {
     if (layout.overlapped) layout.software.hidden_gathers = 1 - 1.0 / layout.tensor;
     step.time_s = positive("iter_time_s");
     read_profile(layout);
-    if (const auto devices = count("n_gpus"); devices && *devices != layout.devices()) {
+    const auto devices = count("n_gpus");
+    if (devices && whole({"tp", "pp", "dp"}) && *devices != layout.devices()) {
       refuse("n_gpus", fmt::format("tp · pp · dp = {}", layout.devices()));
     }
-    if (layout.global_batch % (layout.data * layout.micro_batch) != 0) {
+    if (whole({"n_gpus", "dp", "micro_batch", "global_batch"}) &&
+        layout.global_batch % (layout.data * layout.micro_batch) != 0) {
       refuse("global_batch", fmt::format("a multiple of dp · micro_batch = {}", layout.data * layout.micro_batch));
     }
-    if (layout.stages() > layout.model.layers + 2) refuse("pp", "pp · vp of at most layers + 2");
+    if (whole({"n_gpus", "pp", "vp", "layers"}) && layout.stages() > layout.model.layers + 2)
+      refuse("pp", "pp · vp of at most layers + 2");
     if (!step.time_s) step.why_not = "no iteration time";
     if (degree("cp") > 1 || degree("ep") > 1) step.why_not = "context and expert parallelism are not modelled";
   }
 
   void read_profile(Layout& layout) {
-    const auto forward = positive("tf_us"), input = positive("tb_us"), weight = positive("tw_us"),
-               hop = positive("tcomm_us");
+    constexpr std::string_view kColumns[] = {"tf_us", "tb_us", "tw_us", "tcomm_us"};
+    const auto forward = positive(kColumns[0]), input = positive(kColumns[1]), weight = positive(kColumns[2]),
+               hop = positive(kColumns[3], true);
+    const bool any = std::any_of(std::begin(kColumns), std::end(kColumns), [&](auto c) { return !text(c).empty(); });
+    for (const std::string_view column : kColumns) {
+      if (any && text(column).empty()) refuse(column, "a number, as tf_us, tb_us, tw_us and tcomm_us go together");
+    }
     if (!forward || !input || !weight || !hop) return;
     layout.profiled = ProfiledStage{*forward * 1e-6, *input * 1e-6, *weight * 1e-6, *hop * 1e-6};
   }
@@ -235,6 +277,8 @@ class RowReader {
   const CsvTable& table_;
   config::Problems& problems_;
   const CsvRow* row_ = nullptr;
+  std::set<std::string_view> broken_;  // columns of the row
+  std::map<std::string, int> lines_;   // by id
 };
 
 }  // namespace
@@ -250,6 +294,7 @@ double MeasuredStep::flops() const {
 std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file) {
   config::Problems problems;
   const CsvTable table = config::load_csv(file, problems);
+  problems.throw_if_any();
   RowReader reader(table, problems);
   problems.throw_if_any();
   std::vector<MeasuredStep> steps;

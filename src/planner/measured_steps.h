@@ -13,6 +13,7 @@ namespace millrace::planner {
 /// One row of such a file. Columns are those of data/measured_steps.csv.
 struct MeasuredStep {
   std::string id, set, model, gpu;
+  std::string where;  ///< "file:line" of the row
   Layout layout;
   OpenChoices open;
   bool calibration = false;                ///< a constant was fitted to it: no error is reported for it

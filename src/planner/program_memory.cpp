@@ -119,4 +119,23 @@ ProgramMemory program_memory(const Program& program, const plan::StageBytes& byt
   return Stepping(program, bytes).run();
 }
 
+std::int64_t ProgramMemory::peak() const {
+  std::int64_t most = 0;
+  for (const plan::StageMemory& rank : ranks) most = std::max(most, rank.total().value());
+  return most;
+}
+
+void take_memory(const ProgramMemory& memory, plan::PlanReport& report) {
+  std::int64_t sum = 0;
+  for (const plan::StageMemory& rank : memory.ranks) sum += rank.total().value();
+  report.peak_memory_bytes = memory.peak();
+  report.mean_memory_bytes = sum / static_cast<std::int64_t>(memory.ranks.size());
+  for (std::size_t s = 0; s < report.stages.size(); ++s) {
+    plan::StageReport& row = report.stages[s];
+    row.live_micro_batches = memory.live_micro_batches[s];
+    row.memory = memory.stages[s];
+    row.memory_bytes = row.memory.total().value();
+  }
+}
+
 }  // namespace millrace::planner

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/memory.h"
+#include "plan/report.h"
 #include "program/program.h"
 
 namespace millrace::planner {
@@ -25,10 +26,15 @@ class KnownFootprints : public plan::StageBytes {
 };
 
 struct ProgramMemory {
+  std::int64_t peak() const;  ///< of the fullest rank, in bytes
+
   std::vector<plan::StageMemory> ranks;          ///< activations at their peak, the largest workspace
   std::vector<plan::StageMemory> stages;         ///< on the fullest replica of each, at its own peak
   std::vector<std::int64_t> live_micro_batches;  ///< most of each stage, on any of its ranks
 };
+
+/// Puts it in place of what closed forms say. Rows of the report are the program's stages.
+void take_memory(const ProgramMemory& memory, plan::PlanReport& report);
 
 /// A forward adds what a micro-batch keeps, the end of its backward frees it (METHODS 3).
 ProgramMemory program_memory(const Program& program, const plan::StageBytes& bytes);

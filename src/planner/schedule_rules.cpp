@@ -43,7 +43,9 @@ std::string broken_rule(const Plan& plan) {
   // A synchronous schedule with one stage a device takes every plan that a partitioner makes.
   const bool takes_all =
       entry.placement == schedules::Placement::one_stage && (entry.capabilities & schedules::kSynchronous) != 0;
-  if (fits_costs || takes_all) return "";
+  const bool warmed = std::any_of(plan.pipelines.begin(), plan.pipelines.end(),
+                                  [](const Pipeline& pipeline) { return !pipeline.warmup.empty(); });
+  if ((fits_costs || takes_all) && !warmed) return "";
   try {
     schedules::compute_order(plan, chain(plan));
   } catch (const InvalidInput& refusal) {
@@ -59,6 +61,26 @@ Plan with_quick_order(const Plan& plan) {
     if (has_option(entry, name)) quick.schedule_options.try_emplace(name, value);
   }
   return quick;
+}
+
+void forget_quick_order(Plan& plan, const std::map<std::string, std::string>& given) {
+  for (const auto& [name, value] : quick_options()) {
+    if (!given.contains(name)) plan.schedule_options.erase(name);
+  }
+}
+
+std::vector<std::pair<std::string, Plan>> with_fixed_orders(const Plan& plan) {
+  std::vector<std::pair<std::string, Plan>> all;
+  const schedules::Entry& entry = schedules::by_name(plan.schedule);
+  const auto option = std::find_if(entry.options.begin(), entry.options.end(),
+                                   [](const config::Option& one) { return one.name == schedules::kFixedOrder; });
+  if (option == entry.options.end() || plan.schedule_options.contains(option->name)) return all;
+  for (const std::string& word : std::get<config::OneOf>(option->type).words) {
+    if (word == option->standard) continue;
+    all.emplace_back(word, plan);
+    all.back().second.schedule_options[option->name] = word;
+  }
+  return all;
 }
 
 std::map<std::string, std::string> written_options(const std::string& schedule, const config::Values& options) {

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "config/values.h"
 #include "plan/plan.h"
@@ -16,6 +18,13 @@ std::string broken_rule(const Plan& plan);
 /// The plan with the quick options of a schedule that searches for its order (`moves`, `rules`), where the plan does
 /// not give them: for searches over many plans.
 Plan with_quick_order(const Plan& plan);
+
+/// Takes these options away again, but for those that `given` had.
+void forget_quick_order(Plan& plan, const std::map<std::string, std::string>& given);
+
+/// The plan with each fixed order that its schedule can follow in place of the one that it searches for, by name; none
+/// where the plan says which.
+std::vector<std::pair<std::string, Plan>> with_fixed_orders(const Plan& plan);
 
 /// Options of a registry row that differ from their defaults, as a plan holds them.
 std::map<std::string, std::string> written_options(const std::string& schedule, const config::Values& options);

@@ -54,12 +54,20 @@ class Search {
     problem.schedule = schedule.name;
     schedule_options_ = written_options(schedule.name, schedule.options);
     problem.micro_batches = micro_batches;
-    const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem);
+    // What is given is not known to partitioners: they cut as if there were room for all.
+    plan::Problem searched = problem;
+    if (request_.recompute.kind == RecomputeMask::Kind::given) {
+      if (!roomy_) roomy_ = without_limits(*problem.cluster);
+      searched.cluster = &*roomy_;
+      searched.memory_limit.reset();
+      problem.recompute = plan::Recompute::automatic;
+    }
+    const std::unique_ptr<plan::Evaluator> evaluate = make_evaluator_(problem), search = make_evaluator_(searched);
     if (request_.explicit_stages) {
-      plan::Problem shaped = problem;
+      plan::Problem shaped = searched;
       if (deals(problem)) shaped.stages = static_cast<int>(request_.explicit_stages->size());
-      take(problem, "explicit", [&] {
-        return cut(shaped, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double) {
+      take(problem, *evaluate, "explicit", [&] {
+        return cut(shaped, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double) {
           return plan::explicit_stages(of, *request_.explicit_stages, judge);
         });
       });
@@ -69,8 +77,8 @@ class Search {
         const partitioners::Entry& entry = partitioners::by_name(choice.name);
         if (!takes_part(entry)) continue;
         const config::Values options = share_of_time(choice.options, used_[i]);
-        used_[i] += take(problem, choice.name, [&] {
-          return cut(problem, schedule, *evaluate, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
+        used_[i] += take(problem, *evaluate, choice.name, [&] {
+          return cut(searched, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
             return entry.partition(of, part < 1 ? part_of_time(options, part) : options, judge);
           });
         });
@@ -118,7 +126,7 @@ class Search {
   }
 
   // Returns how long it took.
-  Seconds take(const plan::Problem& problem, const std::string& partitioner,
+  Seconds take(const plan::Problem& problem, plan::Evaluator& evaluate, const std::string& partitioner,
                const std::function<plan::PlanSet()>& partition) {
     const auto start = std::chrono::steady_clock::now();
     plan::PlanSet plans = partition();
@@ -128,12 +136,15 @@ class Search {
       if (candidate.report.stopped_by == "time") late_.insert(partitioner);
       if (!plan::is_published(problem.objective)) {
         candidate.plan.schedule_options.insert(schedule_options_.begin(), schedule_options_.end());
-        const std::string rule = broken_rule(candidate.plan);
+        std::string rule = warm_up(candidate.plan);
+        if (rule.empty()) rule = broken_rule(candidate.plan);
         if (!rule.empty()) {
           plans.refuse(candidate.report.pipelines, static_cast<int>(candidate.plan.pipelines.front().stages.size()),
                        plan::Refusal::not_offered, rule);
           continue;
         }
+        const bool masked = apply(request_.recompute, problem, evaluate, candidate);
+        if (masked || !request_.warmup.empty()) judge_again(candidate, evaluate);
       }
       if (candidate.report.feasible) {
         found_.push_back(std::move(candidate));
@@ -149,6 +160,30 @@ class Search {
       ranking_.refusals.push_back(std::move(refused));
     }
     return Seconds(seconds);
+  }
+
+  // \returns why not.
+  std::string warm_up(Plan& plan) const {
+    for (Pipeline& pipeline : plan.pipelines) {
+      if (request_.warmup.empty()) break;
+      if (request_.warmup.size() != pipeline.stages.size()) {
+        return fmt::format("plan.warmup has {} entries, the plan has {} stages; plan.stages fixes their number",
+                           request_.warmup.size(), pipeline.stages.size());
+      }
+      pipeline.warmup = request_.warmup;
+    }
+    return "";
+  }
+
+  // What partitioners do not know changes what their plans need.
+  static void judge_again(plan::Candidate& candidate, plan::Evaluator& evaluate) {
+    plan::PlanReport report = evaluate.evaluate(candidate.plan);
+    report.partitioner = candidate.report.partitioner;
+    report.order = candidate.report.order;
+    report.certificate = candidate.report.certificate;
+    report.stopped_by = candidate.report.stopped_by;
+    report.planning_time_s = candidate.report.planning_time_s;
+    candidate.report = std::move(report);
   }
 
   void too_large(const plan::Problem& problem, const plan::Candidate& candidate, plan::PlanSet& plans) {
@@ -222,9 +257,10 @@ class Search {
   const MakeEvaluator& make_evaluator_;
   std::vector<plan::Candidate> found_;  // in the cell at hand
   std::map<std::string, std::string> schedule_options_;
-  std::size_t cells_left_ = 0;  // with that one
-  std::vector<Seconds> used_;   // by each partitioner
-  std::set<std::string> late_;  // that the time limit ended in some cell: better plans may be left out
+  std::size_t cells_left_ = 0;             // with that one
+  std::vector<Seconds> used_;              // by each partitioner
+  std::optional<cluster::Cluster> roomy_;  // the devices without limits
+  std::set<std::string> late_;             // that the time limit ended in some cell: better plans may be left out
   Ranking ranking_;
 };
 

@@ -12,6 +12,8 @@
 #include "plan/evaluator.h"
 #include "plan/plan_set.h"
 #include "plan/problem.h"
+#include "planner/program_memory.h"
+#include "planner/recompute_mask.h"
 
 namespace millrace::planner {
 
@@ -35,9 +37,14 @@ struct Request {
   std::optional<std::vector<std::vector<std::string>>> explicit_stages;
   std::vector<ScheduleChoice> schedules{ScheduleChoice::of("1f1b")};
   std::vector<std::int64_t> micro_batches;  ///< of each pipeline, to be tried; empty: auto
+  RecomputeMask recompute{};                ///< of operators, beyond Problem::recompute
+  std::vector<int> warmup{};                ///< of each plan (Pipeline::warmup); empty: the schedule's own
   std::size_t top = 5;                      ///< plans that are kept
   bool judged_again = false;                ///< by another judge: each schedule keeps its part of `top`
   Seconds patience{1};                      ///< where nothing fits, to look for the least memory that does
+  /// What the ranks of a plan hold, from the devices that run it (planner/simulated_ranking.h): the least memory is
+  /// that. Empty: counted bytes.
+  std::function<std::optional<ProgramMemory>(const Plan&)> device_memory{};
 };
 
 /// What is known of the memory that each device needs, when no plan fits (REPORTS M02).

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "sim/network.h"
 
 namespace millrace::planner {
@@ -65,7 +66,10 @@ sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& clus
     const BytesPerSecond bandwidth = cluster.device(rank).bandwidth;  // 0: not known
     return bandwidth > BytesPerSecond(0) ? count * (amount / bandwidth) : Seconds(0);
   };
-  costs.update = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfUpdate); };
+  costs.update = [&cost, passes](Bytes amount, int rank) {
+    const std::optional<Seconds> known = cost.update_time(amount, rank);
+    return known ? *known : passes(amount, rank, kPassesOfUpdate);
+  };
   costs.copy = [passes](Bytes amount, int rank) { return passes(amount, rank, kPassesOfCopy); };
   if (options.contention == sim::Contention::dynamic) {
     costs.message_ports = [network](int from, int to) { return network->message_ports(from, to); };
@@ -76,6 +80,16 @@ sim::SimCosts costs_of(const cost::CostModel& cost, const cluster::Cluster& clus
     costs.ports = network->ports();
   }
   return costs;
+}
+
+void take_times(const sim::Simulation& run, std::int64_t batch, plan::PlanReport& report) {
+  report.iteration_time_s = run.iteration_time.value();
+  report.makespan_s = run.makespan.value();
+  report.throughput_samples_per_s = static_cast<double>(batch) / report.iteration_time_s;
+  report.bubble_fraction = run.bubble_fraction;
+  report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
+                                 run.hidden(sim::Traffic::tensor)};
+  report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
 }
 
 }  // namespace millrace::planner

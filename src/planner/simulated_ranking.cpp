@@ -15,11 +15,10 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
-#include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
+#include "planner/fold_plan.h"
 #include "planner/order_costs.h"
-#include "planner/program_memory.h"
 #include "planner/schedule_rules.h"
 #include "planner/simulated.h"
 #include "program/lowering.h"
@@ -66,6 +65,8 @@ class Ranker {
     for (const std::size_t i : order(bounds)) judge(i, bounds[i]);
     sort();
     settle_first();
+    settle_memory();
+    if (!choices_.empty()) counts_.choices = std::move(choices_.front());
     return counts_;
   }
 
@@ -81,13 +82,7 @@ class Ranker {
 
   double value(const Trial& trial) const {
     if (problem_.objective != plan::Objective::memory_efficiency) return trial.seconds();
-    return trial.seconds() * static_cast<double>(peak(trial.memory));
-  }
-
-  static std::int64_t peak(const ProgramMemory& memory) {
-    std::int64_t most = 0;
-    for (const plan::StageMemory& rank : memory.ranks) most = std::max(most, rank.total().value());
-    return most;
+    return trial.seconds() * static_cast<double>(trial.memory.peak());
   }
 
   // No variant of the candidate has a better value. A device holds one micro-batch of its fullest stage at the least,
@@ -149,7 +144,8 @@ class Ranker {
       scores_[index].first = 3;
       candidate.report.feasible = false;
       candidate.report.why_not =
-          fmt::format("its order keeps {} on the fullest rank", format(Bytes(peak(winner->memory))));
+          fmt::format("its order keeps {} on the fullest rank", format(Bytes(winner->memory.peak())));
+      take_memory(winner->memory, candidate.report);
       return;
     }
     vary(*winner, choices_[index]);
@@ -158,16 +154,19 @@ class Ranker {
     best_ = std::min(best_, scores_[index].second);
   }
 
+  // Equal parts of the plan once. Rows of the timeline are of no use here.
   Trial simulate(Plan plan) {
-    const Program program =
-        lower(*problem_.graph, plan, fitted_order(plan, problem_), problem_.batch, {.hiding = settings_.hiding});
+    const FoldedPlan folded =
+        fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
+    const Program program = lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch,
+                                  {.hiding = settings_.hiding});
     sim::Options options = settings_.options;
     options.iterations += 2 * program.overlap;
     ++counts_.simulated;
     const bool reduces = std::any_of(program.buckets.begin(), program.buckets.end(),
                                      [](const Bucket& bucket) { return bucket.owners.size() > 1; });
-    return {std::move(plan), sim::simulate(*problem_.graph, program, costs_, options), program_memory(program, bytes_),
-            reduces};
+    sim::Simulation run = sim::simulate(*problem_.graph, program, folded_costs(costs_, folded), options);
+    return {std::move(plan), unfold(std::move(run), folded), unfold(program_memory(program, bytes_), folded), reduces};
   }
 
   bool fits(const ProgramMemory& memory) const {
@@ -202,11 +201,13 @@ class Ranker {
       if (auto deeper = deepened(winner.plan)) others.emplace_back("twice its depth", std::move(*deeper));
       choose("warm-up", "the schedule's own", std::move(others), winner, lines);
     }
+    // At the same memory limits, so whatever is better by simulation is better.
+    choose("order", "searched", with_fixed_orders(winner.plan), winner, lines, 1.0);
   }
 
   // Keeps the best of the plan at hand and the others, and notes what was compared.
   void choose(const std::string& what, std::string own, std::vector<std::pair<std::string, Plan>> others, Trial& winner,
-              std::vector<std::string>& lines) {
+              std::vector<std::string>& lines, double worthwhile = kWorthwhile) {
     std::string chosen = own;
     std::vector<std::pair<std::string, double>> tried{{std::move(own), winner.seconds()}};
     for (auto& [name, plan] : others) {
@@ -214,7 +215,7 @@ class Ranker {
         Trial trial = simulate(std::move(plan));
         if (!fits(trial.memory)) continue;
         tried.emplace_back(name, trial.seconds());
-        if (value(trial) > value(winner) * kWorthwhile) continue;
+        if (value(trial) >= value(winner) * worthwhile) continue;
         winner = std::move(trial);
         chosen = name;
       } catch (const InvalidInput&) {
@@ -258,35 +259,14 @@ class Ranker {
   }
 
   void take(const Trial& trial, plan::Candidate& candidate) {
-    const sim::Simulation& run = trial.run;
-    std::map<std::string, std::string> schedule_options = std::move(candidate.plan.schedule_options);
+    const std::map<std::string, std::string> given = std::move(candidate.plan.schedule_options);
     candidate.plan = trial.plan;
-    candidate.plan.schedule_options = std::move(schedule_options);  // without what made the search quick
+    forget_quick_order(candidate.plan, given);
     plan::PlanReport& report = candidate.report;
-    report.iteration_time_s = run.iteration_time.value();
-    report.makespan_s = run.makespan.value();
-    report.throughput_samples_per_s = static_cast<double>(problem_.batch) / report.iteration_time_s;
-    report.bubble_fraction = run.bubble_fraction;
-    report.hidden_communication = {run.hidden(sim::Traffic::p2p), run.hidden(sim::Traffic::gradients),
-                                   run.hidden(sim::Traffic::tensor)};
-    if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     take_memory(trial.memory, report);
-    report.memory_efficiency = report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
+    take_times(trial.run, problem_.batch, report);
+    if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
-  }
-
-  // That of the order, where closed forms could only bound it. Rows of a report are the program's stages.
-  static void take_memory(const ProgramMemory& memory, plan::PlanReport& report) {
-    std::int64_t sum = 0;
-    for (const plan::StageMemory& rank : memory.ranks) sum += rank.total().value();
-    report.peak_memory_bytes = peak(memory);
-    report.mean_memory_bytes = sum / static_cast<std::int64_t>(memory.ranks.size());
-    for (std::size_t s = 0; s < report.stages.size(); ++s) {
-      plan::StageReport& row = report.stages[s];
-      row.live_micro_batches = memory.live_micro_batches[s];
-      row.memory = memory.stages[s];
-      row.memory_bytes = row.memory.total().value();
-    }
   }
 
   // What is proven of closed forms need not hold in simulated time: the bound is one that holds for any judge.
@@ -316,18 +296,73 @@ class Ranker {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores_[a] < scores_[b]; });
     std::vector<plan::Candidate> sorted;
-    for (const std::size_t i : order) sorted.push_back(std::move(candidates_[i]));
-    if (!order.empty()) counts_.choices = std::move(choices_[order.front()]);
+    std::vector<std::vector<std::string>> choices;
+    for (const std::size_t i : order) {
+      sorted.push_back(std::move(candidates_[i]));
+      choices.push_back(std::move(choices_[i]));
+    }
     candidates_ = std::move(sorted);
+    choices_ = std::move(choices);
     std::sort(scores_.begin(), scores_.end());
   }
 
-  // Schedules that search for their order were searched quickly: the plan that is used gets all of it.
+  // Schedules that search for their order were searched quickly: the plan that is used gets all of it, unless what was
+  // found quickly is better by simulation, which knows more than the search.
   void settle_first() {
     if (candidates_.empty() || scores_.front().first != 0) return;
     plan::Candidate& first = candidates_.front();
-    if (with_quick_order(first.plan) == first.plan) return;
-    take(simulate(first.plan), first);
+    Plan quick = with_quick_order(first.plan);
+    if (quick == first.plan) return;
+    Trial full = simulate(first.plan);
+    if (fits(full.memory) && value(full) <= scores_.front().second) {
+      take(full, first);
+    } else {
+      first.plan = std::move(quick);
+    }
+  }
+
+  // Those that were asked for come first, in their order; those whose devices have too little come last.
+  void settle_memory() {
+    if (!settings_.device_memory) return;
+    std::size_t fitting = 0;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (scores_[i].first == 3) continue;
+      if (fitting == settings_.asked) {
+        scores_[i].first += 4;
+        continue;
+      }
+      plan::Candidate& candidate = candidates_[i];
+      std::optional<ProgramMemory> memory = settings_.device_memory(candidate.plan);
+      if (memory && !fits(*memory)) memory = recomputed_instead(candidate, *memory);
+      if (memory) take_memory(*memory, candidate.report);
+      if (memory && !fits(*memory)) {
+        const Bytes needed(memory->peak());
+        counts_.least_refused_memory = std::min(needed, counts_.least_refused_memory.value_or(needed));
+        candidate.report.feasible = false;
+        candidate.report.why_not = fmt::format("its devices hold {} on the fullest rank", format(needed));
+        scores_[i] = {9, 0};
+        continue;
+      }
+      ++fitting;
+      plan::PlanReport& report = candidate.report;
+      report.memory_efficiency =
+          report.throughput_samples_per_s / (static_cast<double>(report.peak_memory_bytes) / kGiB);
+      if (problem_.objective != plan::Objective::memory_efficiency) continue;
+      judged_value(report, report.memory_efficiency);
+      scores_[i].second = value(report, report.iteration_time_s);
+    }
+    sort();
+  }
+
+  // Where the problem leaves it open and the plan keeps too much, the plan that computes all stages again.
+  ProgramMemory recomputed_instead(plan::Candidate& candidate, const ProgramMemory& memory) {
+    if (problem_.recompute != plan::Recompute::automatic) return memory;
+    Plan again = with_recompute(candidate.plan, true);
+    if (again == candidate.plan) return memory;
+    std::optional<ProgramMemory> less = settings_.device_memory(again);
+    if (!less || !fits(*less)) return memory;
+    take(simulate(std::move(again)), candidate);
+    return *less;
   }
 
   const plan::Problem& problem_;

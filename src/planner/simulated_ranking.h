@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/objective.h"
 #include "plan/problem.h"
+#include "planner/program_memory.h"
 #include "program/lowering.h"
 #include "sim/run.h"
 
@@ -20,12 +22,18 @@ struct SimulatedRanking {
   bool deeper_warmup = true;          ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
   Hiding hiding = Hiding::drain;      ///< of gradient reductions
   Seconds time_limit{10};             ///< what is not simulated by then keeps its closed form, behind the others
+  /// What the ranks of a plan hold, from the devices that run it; nothing, or empty: not known, tensors are counted.
+  /// Counted bytes prune; the best plans are asked for from the best down until `asked` of them fit.
+  std::function<std::optional<ProgramMemory>(const Plan&)> device_memory{};
+  std::size_t asked = 1;
 };
 
 struct SimulatedCounts {
   std::size_t simulated = 0;  ///< plans and their variants
   std::size_t pruned = 0;     ///< by a lower bound that was not better than the best simulated
   std::size_t refused = 0;    ///< by their schedule, variants too
+  /// Of the plans that fit as counted and not as their devices say; nothing: there are none.
+  std::optional<Bytes> least_refused_memory{};
   /// What was chosen for the first candidate beside its cut, and among what: a line each.
   std::vector<std::string> choices{};
 };

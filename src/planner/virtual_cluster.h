@@ -18,6 +18,9 @@ class VirtualCost : public cost::CostModel {
   cost::OpTime op_time(OpId op, std::int64_t rows, int device) const override;
   Seconds transfer_time(Bytes amount, int from, int to) const override;
   Seconds all_reduce_time(Bytes amount, std::span<const int> devices) const override;
+  std::optional<Seconds> update_time(Bytes amount, int device) const override {
+    return real_->update_time(amount, real(device));
+  }
 
  private:
   int real(int device) const { return device_of_[static_cast<std::size_t>(device)]; }

@@ -17,7 +17,7 @@ namespace {
 
 const std::vector<std::string>& sheet_columns() {
   static const std::vector<std::string> names{"table",     "row",    "select",    "baseline", "metric", "form",
-                                              "published", "better", "tolerance", "setting",  "why"};
+                                              "published", "better", "tolerance", "setting",  "source", "why"};
   return names;
 }
 
@@ -78,10 +78,11 @@ class Sheet {
     figure.baseline = text(row, "baseline");
     figure.metric = needed(row, "metric");
     figure.form = word(row, "form", "value", {"value", "ratio", "change", "efficiency"});
-    figure.published = number(row, "published", "");
+    if (!text(row, "published").empty()) figure.published = number(row, "published", "");
     figure.better = word(row, "better", "higher", {"higher", "lower", "equal"});
     figure.tolerance = number(row, "tolerance", "0");
     figure.setting = text(row, "setting");
+    figure.source = text(row, "source");
     figure.why = text(row, "why");
     if (figure.form != "value" && figure.baseline.empty()) {
       problems_.add(row.front().where, "baseline", fmt::format("is missing: the form is {}", figure.form));
@@ -183,10 +184,10 @@ double formed(const PublishedFigure& figure, const Selected& ours, const Selecte
 }
 
 bool reached(const PublishedFigure& figure, double ours) {
-  const double slack = figure.tolerance * std::abs(figure.published);
-  if (figure.better == "higher") return ours >= figure.published - slack;
-  if (figure.better == "lower") return ours <= figure.published + slack;
-  return std::abs(ours - figure.published) <= slack;
+  const double slack = figure.tolerance * std::abs(*figure.published);
+  if (figure.better == "higher") return ours >= *figure.published - slack;
+  if (figure.better == "lower") return ours <= *figure.published + slack;
+  return std::abs(ours - *figure.published) <= slack;
 }
 
 PaperRow row_of(const PublishedFigure& figure, const Cells& cells) {
@@ -204,6 +205,10 @@ PaperRow row_of(const PublishedFigure& figure, const Cells& cells) {
     return row;
   }
   row.ours = formed(figure, ours, base);
+  if (!figure.published) {
+    row.verdict = "nothing published";
+    return row;
+  }
   row.verdict = reached(figure, *row.ours) ? "reached" : "not reached";
   if (row.verdict != "reached" && !figure.why.empty()) row.verdict += ": " + figure.why;
   return row;
@@ -230,14 +235,15 @@ std::vector<PaperRow> paper_rows(const std::vector<PublishedFigure>& figures, co
 }
 
 TextTable readable(const std::vector<PaperRow>& rows) {
-  TextTable table{{"table", "row", "metric", "published", "ours", "setting", "kind", "verdict"}, {}};
+  TextTable table{{"table", "row", "metric", "published", "ours", "setting", "kind", "verdict", "source"}, {}};
   for (const PaperRow& row : rows) {
     const PublishedFigure& figure = row.figure;
     const std::string setting = figure.setting.empty() ? figure.select : figure.setting;
-    table.rows.push_back({figure.table, figure.row, figure.metric, number_text(figure.published, figure.form),
+    table.rows.push_back({figure.table, figure.row, figure.metric,
+                          figure.published ? number_text(*figure.published, figure.form) : "-",
                           row.ours ? number_text(*row.ours, figure.form) : "-",
                           figure.baseline.empty() ? setting : setting + " against " + figure.baseline, row.kind,
-                          row.verdict});
+                          row.verdict, figure.source});
   }
   return table;
 }

@@ -18,11 +18,12 @@ struct PublishedFigure {
   std::string baseline;  ///< likewise, what ours is held against; "" for none
   std::string metric;    ///< a column
   std::string form;      ///< value; ratio, change or efficiency (ratio over the ratio of devices) against the baseline
-  double published = 0;
-  std::string better;    ///< higher, lower, or equal
-  double tolerance = 0;  ///< a fraction of the published figure
-  std::string setting;   ///< ours, where it differs; "" : the selection
-  std::string why;       ///< why ours differs, where it does
+  std::optional<double> published;  ///< none: nobody printed one; ours stands alone
+  std::string better;               ///< higher, lower, or equal
+  double tolerance = 0;             ///< a fraction of the published figure
+  std::string setting;              ///< ours, where it differs; "" : the selection
+  std::string source;               ///< of the published figure
+  std::string why;                  ///< why ours differs, where it does
 };
 
 /// Reads the sheet: a CSV file with these names as header; `form` is value, `better` higher, `tolerance` 0 where the
@@ -33,7 +34,7 @@ struct PaperRow {
   PublishedFigure figure;
   std::optional<double> ours;
   std::string kind;
-  std::string verdict;  ///< "reached", "not reached", "no result: WHY"
+  std::string verdict;  ///< "reached", "not reached", "nothing published", "no result: WHY"
 };
 
 /// \throws InvalidInput  a selection of cells that differ in more than their repetition.

@@ -70,9 +70,25 @@ void read_run(const storage::File& file, Results& results) {
   results.cells.rows.push_back(std::move(row));
   results.iterations = read_table(file, "iterations");
   if (file.contains("ranks")) results.ranks = read_table(file, "ranks");
+  if (file.contains("instructions")) results.instructions = read_table(file, "instructions");
+  if (file.contains("plan")) results.plan = file.text_dataset("plan");
   for (const char* name : {"name", "command", "started", "millrace_version", "git_commit", "host", "status", "kind"}) {
     if (file.has(name)) results.context.push_back({name, file.text(name)});
   }
+}
+
+std::string plan_of_the_fastest(const storage::File& file, const DataTable& cells) {
+  const auto rate = cells.find("throughput_samples_per_s");
+  std::string fastest;
+  double most = 0;
+  for (const auto& row : cells.rows) {
+    const auto value = rate ? number_of(row[*rate]) : std::nullopt;
+    if (!value || *value <= most) continue;
+    most = *value;
+    fastest = to_text(row[cells.at("cell")]);
+  }
+  const std::string name = "cells_detail/" + fastest + "/plan";
+  return !fastest.empty() && file.contains(name) ? file.text_dataset(name) : "";
 }
 
 }  // namespace
@@ -88,6 +104,7 @@ Results read_results(const std::filesystem::path& path) {
     results.axes = std::move(content.axes);
     results.cells = std::move(content.cells);
     results.published = std::move(content.published);
+    results.plan = plan_of_the_fastest(file, results.cells);
   } else if (file.contains("iterations")) {
     read_run(file, results);
   } else {

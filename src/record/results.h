@@ -20,6 +20,8 @@ struct Results {
   std::string published;          ///< of a sweep: the sheet of published figures, CSV
   DataTable iterations;           ///< of a run; empty for a sweep
   DataTable ranks;                ///< likewise
+  DataTable instructions;         ///< of a run with --trace: when each of one iteration ran
+  std::string plan;               ///< of the run, or of the cell with the most throughput, as a plan file; "" if none
 };
 
 /// \throws InvalidInput  a file that holds results of neither.

@@ -61,7 +61,8 @@ void cut_table(storage::File& file, const char* name, std::int64_t last, std::ui
 // A former run's file as the file of one that stands after iteration `last`. The evaluation of that iteration is made
 // anew, since a checkpoint comes before it.
 void reopen(storage::File& file, const RunContext& context, std::int64_t last) {
-  for (const char* name : {"config", "plan", "cluster", "ranks", "instructions", "prediction", "summary"}) {
+  for (const char* name :
+       {"config", "plan", "cluster", "ranks", "instructions", "prediction", "stage_times", "costs", "summary"}) {
     if (file.contains(name)) file.remove(name);
   }
   describe(file, context);
@@ -155,6 +156,11 @@ void ResultsFile::add(const std::vector<TimelineRow>& measured, std::int64_t ite
                   row.end.value(), i < predicted_s.size() ? predicted_s[i] : -1.0});
   }
   table.flush();
+}
+
+void ResultsFile::add(const std::string& name, const DataTable& table, const std::string& description) {
+  const std::scoped_lock lock(mutex_);
+  write_table(*file_, name, table, description);
 }
 
 void ResultsFile::add_group(const std::string& name, const std::vector<Fact>& facts) {

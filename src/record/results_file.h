@@ -14,6 +14,7 @@
 
 #include "program/run_rows.h"
 #include "program/timeline.h"
+#include "record/data_table.h"
 #include "storage/file.h"
 #include "storage/file_lock.h"
 #include "storage/table.h"
@@ -73,6 +74,7 @@ class ResultsFile {
   void add(const std::vector<RankRow>& ranks);
   /// `/instructions`, with the predicted seconds of each row (as long as `measured`, or empty: stored as -1).
   void add(const std::vector<TimelineRow>& measured, std::int64_t iteration, const std::vector<double>& predicted_s);
+  void add(const std::string& name, const DataTable& table, const std::string& description);
   void add_group(const std::string& name, const std::vector<Fact>& facts);
 
   /// The rows so far are on the disk when it returns.

@@ -9,18 +9,24 @@
 
 namespace millrace::runtime {
 
-/// Over all ranks of the transport. Collective from the constructor on.
+/// Over all ranks of the transport. Collective from the constructor on. The transport is used by the calling thread.
 class Agreement {
  public:
   explicit Agreement(comm::Transport& transport);
 
-  /// Runs `work`, which gives `width` numbers, on every rank; all ranks get those of all, rank after rank.
+  /// Work, called on a thread of its own: tells of each step, and gives numbers.
+  using Work = std::function<std::vector<double>(const std::function<void()>& step)>;
+
+  /// Runs `work`, which gives `width` numbers, on every rank; all ranks get those of all, rank after rank. However long
+  /// it takes, the ranks tell each other how far they are: a wait for a rank whose work goes on is a new one with each
+  /// step of it.
   /// \throws SharedError  on every rank what the lowest rank failed with.
-  std::vector<double> after(std::size_t width, const std::function<std::vector<double>()>& work,
-                            comm::WaitObserver& observer);
+  std::vector<double> after(std::size_t width, const Work& work, comm::WaitObserver& observer);
 
  private:
-  void sum(std::vector<double>& values, comm::WaitObserver& observer);
+  class Progress;
+  void wait_for_all(Progress& own, comm::WaitObserver& observer);
+  void sum(std::vector<double>& values, comm::WaitObserver* observer);
 
   comm::Transport& transport_;
   comm::GroupId all_ = -1;

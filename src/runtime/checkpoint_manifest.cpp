@@ -106,7 +106,7 @@ CheckpointManifest manifest_from_text(const std::string& text, const std::filesy
   return manifest;
 }
 
-CheckpointFile describe_file(const std::filesystem::path& file) {
+CheckpointFile describe_file(const std::filesystem::path& file, const std::function<void()>& read) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw SystemError(file.string() + ": cannot be read");
   CheckpointFile described;
@@ -116,6 +116,7 @@ CheckpointFile describe_file(const std::filesystem::path& file) {
   while (in.read(piece.get(), kPiece) || in.gcount() > 0) {
     stream.add({piece.get(), static_cast<std::size_t>(in.gcount())});
     described.bytes += in.gcount();
+    read();
   }
   if (in.bad()) throw SystemError(file.string() + ": reading failed");
   described.digest = stream.digest();

@@ -47,7 +47,9 @@ std::string to_text(const CheckpointManifest& manifest);
 CheckpointManifest manifest_from_text(const std::string& text, const std::filesystem::path& file);
 
 /// XXH3-128 of a file's content and its size, read piece by piece. \throws SystemError
-CheckpointFile describe_file(const std::filesystem::path& file);
+/// \param read  called after each piece of it.
+CheckpointFile describe_file(
+    const std::filesystem::path& file, const std::function<void()>& read = [] {});
 
 /// The manifest of a checkpoint all of whose files are as they were written.
 /// \throws Error  what is missing or damaged.

@@ -80,7 +80,8 @@ std::vector<TensorId> tensors_of_writer(const std::vector<Bucket>& buckets, int 
 }
 
 void write_tensors(const std::filesystem::path& path, const Graph& graph, const std::vector<TensorId>& tensors,
-                   const std::vector<LocalStage>& stages, const WholeTensors& whole) {
+                   const std::vector<LocalStage>& stages, const WholeTensors& whole,
+                   const std::function<void()>& written) {
   storage::File file = storage::File::make(path);
   {
     storage::Group values = file.make_group(kValue);
@@ -95,12 +96,14 @@ void write_tensors(const std::filesystem::path& path, const Graph& graph, const 
       const bool here = gathered == whole.end();
       write(values, graph.tensor(tensor),
             here ? stage->runner->parameters().value(part) : gathered->second.front().data(), precision);
+      written();
       if (!has_state(graph, tensor)) continue;
       const std::vector<std::string> names = stage->optimizer->state_names();
       for (std::size_t k = 0; k < names.size(); ++k) {
         if (k == states.size()) states.push_back(file.make_group(names[k]));
         write(states[k], graph.tensor(tensor), here ? stage->optimizer->state(k, part) : gathered->second[k + 1].data(),
               precision);
+        written();
       }
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ std::vector<TensorId> tensors_of_writer(const std::vector<Bucket>& buckets, int 
 
 /// Makes `file`, which is on the disk when this returns: group `value`, and one for each number that the optimizer
 /// keeps, each with a dataset of global shape for every tensor. \param whole  those of which this rank has a part
-/// \throws SystemError
+/// \param written  called after each tensor \throws SystemError
 void write_tensors(const std::filesystem::path& file, const Graph& graph, const std::vector<TensorId>& tensors,
-                   const std::vector<LocalStage>& stages, const WholeTensors& whole);
+                   const std::vector<LocalStage>& stages, const WholeTensors& whole,
+                   const std::function<void()>& written);
 
 /// Reads all tensors of this rank's stages, whatever plan wrote them, from the files of a checkpoint.
 /// \pre the checkpoint is of this graph and optimizer. \throws Error  a file cannot be read.

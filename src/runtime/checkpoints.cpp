@@ -53,18 +53,19 @@ void Checkpoints::save(const TrainingCounters& counters, const Graph& graph, con
   try {
     agreement_.after(
         0,
-        [&] {
+        [&](const Step&) {
           if (root) folders_.begin(counters.step);
           return std::vector<double>();
         },
         observer);
     const WholeTensors whole = gather_parts(graph, buckets, stages, rank_);
     const std::vector<double> described = agreement_.after(
-        kWidth, [&] { return write_own(counters.step, graph, buckets, stages, whole); }, observer);
+        kWidth, [&](const Step& step) { return write_own(counters.step, graph, buckets, stages, whole, step); },
+        observer);
     agreement_.after(
         0,
-        [&] {
-          if (root) complete(counters, graph, buckets, described);
+        [&](const Step& step) {
+          if (root) complete(counters, graph, buckets, described, step);
           return std::vector<double>();
         },
         observer);
@@ -75,7 +76,8 @@ void Checkpoints::save(const TrainingCounters& counters, const Graph& graph, con
 }
 
 std::vector<double> Checkpoints::write_own(std::int64_t step, const Graph& graph, const std::vector<Bucket>& buckets,
-                                           const std::vector<LocalStage>& stages, const WholeTensors& whole) const {
+                                           const std::vector<LocalStage>& stages, const WholeTensors& whole,
+                                           const Step& step_done) const {
   const std::vector<TensorId> tensors = tensors_of_writer(buckets, rank_);
   if (tensors.empty()) return std::vector<double>(kWidth);
   const std::filesystem::path folder = folders_.partial(step);
@@ -84,12 +86,12 @@ std::vector<double> Checkpoints::write_own(std::int64_t step, const Graph& graph
         fmt::format("{}: is not seen here: checkpoints need a folder that all hosts share", folder.string()));
   }
   const std::filesystem::path file = folder / tensor_file(rank_);
-  write_tensors(file, graph, tensors, stages, whole);
-  return numbers_of(describe_file(file));
+  write_tensors(file, graph, tensors, stages, whole, step_done);
+  return numbers_of(describe_file(file, step_done));
 }
 
 void Checkpoints::complete(const TrainingCounters& counters, const Graph& graph, const std::vector<Bucket>& buckets,
-                           const std::vector<double>& described) const {
+                           const std::vector<double>& described, const Step& step_done) const {
   CheckpointManifest manifest{counters, settings_.graph_digest, settings_.order, settings_.optimizer, settings_.request,
                               {}};
   for (int rank = 0; rank < ranks_; ++rank) {
@@ -102,6 +104,7 @@ void Checkpoints::complete(const TrainingCounters& counters, const Graph& graph,
   for (const auto& [name, text] : {std::pair{kPlanFile, &settings_.plan}, std::pair{kConfigFile, &settings_.config}}) {
     storage::write_text_aside(folder / name, storage::Existing::refuse, *text);
     manifest.files.push_back(describe_file(folder / name));
+    step_done();
   }
   storage::write_text_aside(folder / kManifestFile, storage::Existing::refuse, to_text(manifest));
   folders_.finish(counters.step);

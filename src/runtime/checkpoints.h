@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,12 @@ class Checkpoints {
             const std::vector<LocalStage>& stages, comm::WaitObserver& observer);
 
  private:
+  using Step = std::function<void()>;  // called as the work goes on
   std::vector<double> write_own(std::int64_t step, const Graph& graph, const std::vector<Bucket>& buckets,
-                                const std::vector<LocalStage>& stages, const WholeTensors& whole) const;
+                                const std::vector<LocalStage>& stages, const WholeTensors& whole,
+                                const Step& step_done) const;
   void complete(const TrainingCounters& counters, const Graph& graph, const std::vector<Bucket>& buckets,
-                const std::vector<double>& described) const;
+                const std::vector<double>& described, const Step& step_done) const;
 
   CheckpointSettings settings_;
   storage::StepFolders folders_;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <tuple>
 
 #include "graph/footprint.h"
 
@@ -28,46 +26,45 @@ std::vector<bool> sent_before_valid(const Program& program) {
   return early;
 }
 
+std::size_t buffers_of(const MessageChannel& channel, int rank) {
+  return static_cast<std::size_t>(channel.sender == rank ? channel.send_buffers : channel.receive_buffers);
+}
+
 }  // namespace
+
+std::int64_t buffer_bytes(const MessageChannel& channel, int rank, const Graph& graph, kernels::Precision precision) {
+  const std::int64_t each = channel.rows * bytes_per_row(graph.tensor(channel.tensor), precision);
+  return each * static_cast<std::int64_t>(buffers_of(channel, rank));
+}
 
 Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels::Precision precision,
                    comm::Transport& transport, kernels::Storage storage)
-    : program_(program), storage_(storage), transport_(transport), window_(program.receive_window) {
+    : program_(program), storage_(storage), transport_(transport) {
   row_bytes_.resize(program.transfers.size());
   channel_of_.assign(program.transfers.size(), -1);
-
-  const std::vector<bool> early = sent_before_valid(program);
-  std::map<std::tuple<Direction, TensorId, int, int, int, int>, std::int32_t> known;
-  for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
-    if (instruction.transfer < 0) continue;
-    const auto id = static_cast<std::size_t>(instruction.transfer);
-    const Transfer& t = program.transfers[id];
-    const auto key = std::make_tuple(t.direction, t.tensor, t.from_stage, t.to_stage, t.sender, t.receiver);
-    const auto [entry, fresh] = known.try_emplace(key, static_cast<std::int32_t>(channels_.size()));
-    if (fresh) {
-      channels_.emplace_back();
-      if (t.receiver == rank) receiving_.push_back(entry->second);
+  for (const MessageChannel& planned : message_channels(program)) {
+    if (planned.sender != rank && planned.receiver != rank) continue;
+    const auto index = static_cast<std::int32_t>(channels_.size());
+    Channel& channel = channels_.emplace_back();
+    if (planned.receiver == rank) receiving_.push_back(index);
+    const std::int64_t row_bytes = bytes_per_row(graph.tensor(planned.tensor), precision);
+    for (const std::int32_t transfer : planned.transfers) {
+      row_bytes_[static_cast<std::size_t>(transfer)] = row_bytes;
+      channel_of_[static_cast<std::size_t>(transfer)] = index;
     }
-    Channel& channel = channels_[static_cast<std::size_t>(entry->second)];
-    row_bytes_[id] = bytes_per_row(graph.tensor(t.tensor), precision);
-    channel_of_[id] = entry->second;
-    channel.listed.push_back({instruction.transfer, instruction.lag, early[id]});
-    channel.capacity = std::max(channel.capacity, transfer_bytes(instruction.transfer));
+    channel.capacity = planned.rows * row_bytes;
+    channel.buffers.resize(buffers_of(planned, rank));
+    for (Buffer& buffer : channel.buffers) {
+      if (storage == kernels::Storage::none) continue;
+      buffer.data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
+    }
   }
-  // Of those that send too: as many as a peer that keeps up has posted receives for.
-  for (Channel& channel : channels_) {
-    channel.transfers.reserve(channel.listed.size());
-    const std::size_t count = std::min(channel.listed.size(), static_cast<std::size_t>(window_ + 1));
-    for (std::size_t b = 0; b < count; ++b) add_buffer(channel);
+  const std::vector<bool> early = sent_before_valid(program);
+  for (const Instruction& at : program.ranks[static_cast<std::size_t>(rank)].instructions) {
+    if (at.transfer < 0) continue;
+    channel_of(at.transfer).listed.push_back({at.transfer, at.lag, early[static_cast<std::size_t>(at.transfer)]});
   }
-}
-
-Exchange::Buffer& Exchange::add_buffer(Channel& channel) const {
-  Buffer& buffer = channel.buffers.emplace_back();
-  if (storage_ == kernels::Storage::real) {
-    buffer.data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
-  }
-  return buffer;
+  for (Channel& channel : channels_) channel.transfers.reserve(channel.listed.size());
 }
 
 std::int64_t Exchange::transfer_bytes(std::int32_t transfer) const {
@@ -151,28 +148,19 @@ void Exchange::release(std::int32_t transfer) {
   if (channel.posted < channel.limit) post(channel);
 }
 
-Exchange::Buffer& Exchange::free_buffer(Channel& channel, comm::WaitObserver& observer) {
-  for (Buffer& buffer : channel.buffers) {
-    if (buffer.ticket == comm::kNoTicket) return buffer;
-    if (transport_.test(buffer.ticket)) {
-      buffer.ticket = comm::kNoTicket;
-      return buffer;
-    }
-  }
-  if (!program_.training && channel.buffers.size() > static_cast<std::size_t>(window_)) {
-    Buffer& buffer = channel.buffers[channel.oldest];
-    channel.oldest = (channel.oldest + 1) % channel.buffers.size();
-    transport_.wait(buffer.ticket, &observer);
-    buffer.ticket = comm::kNoTicket;
-    return buffer;
-  }
-  return add_buffer(channel);
+void Exchange::make_room(std::int32_t transfer, comm::WaitObserver& observer) {
+  Channel& channel = channel_of(transfer);
+  Buffer& buffer = channel.buffers[channel.next];
+  if (buffer.ticket == comm::kNoTicket) return;
+  transport_.wait(buffer.ticket, &observer);
+  buffer.ticket = comm::kNoTicket;
 }
 
-void Exchange::send(std::int32_t transfer, const void* data, comm::WaitObserver& observer) {
-  const auto id = static_cast<std::size_t>(transfer);
-  const Transfer& t = program_.transfers[id];
-  Buffer& buffer = free_buffer(channel_of(transfer), observer);
+void Exchange::send(std::int32_t transfer, const void* data) {
+  const Transfer& t = program_.transfers[static_cast<std::size_t>(transfer)];
+  Channel& channel = channel_of(transfer);
+  Buffer& buffer = channel.buffers[channel.next];
+  channel.next = (channel.next + 1) % channel.buffers.size();
   const auto bytes = static_cast<std::size_t>(transfer_bytes(transfer));
   if (storage_ == kernels::Storage::real) std::memcpy(buffer.data.get(), data, bytes);
   buffer.ticket = transport_.send({buffer.data.get(), bytes}, t.receiver, t.tag);

@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "kernels/precision.h"
 #include "kernels/storage.h"
+#include "program/message_channels.h"
 #include "program/program.h"
 
 namespace millrace::runtime {
@@ -17,10 +18,12 @@ namespace millrace::runtime {
 /// Bytes of one row of an activation or of its gradient.
 std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision);
 
-/// One per program. Each channel (tensor, stages, peer, direction) posts `receive_window` receives beyond the one that
-/// is waited for; sends copy into buffers of their own, which free when they are matched. Training never waits for one
-/// (the verifier's rule). Evaluation does once a channel holds window + 1: a stage that only computes forwards would
-/// otherwise run ahead of the next by the whole test split.
+/// Bytes of the buffers that `rank`, one of its ends, has for a channel.
+std::int64_t buffer_bytes(const MessageChannel& channel, int rank, const Graph& graph, kernels::Precision precision);
+
+/// One per program. Each channel posts `receive_window` receives beyond the one that is waited for; sends copy into
+/// buffers of their own, which free when they are matched. All buffers are there from the start (MessageChannel): a
+/// rank that is that far ahead of a peer waits for it.
 class Exchange {
  public:
   /// \param storage  none: messages have sizes and no buffers.
@@ -35,7 +38,10 @@ class Exchange {
   void go_on();
   /// It is not: takes in all that was sent, so that the round can begin again.
   void discard(comm::WaitObserver& observer);
-  void send(std::int32_t transfer, const void* data, comm::WaitObserver& observer);
+  /// Waits until a send buffer is free.
+  void make_room(std::int32_t transfer, comm::WaitObserver& observer);
+  /// \pre make_room(transfer)
+  void send(std::int32_t transfer, const void* data);
   /// Waits for the transfer's data; valid until release(transfer).
   const void* receive(std::int32_t transfer, comm::WaitObserver& observer);
   /// Gives the buffer back, which posts the channel's next receive.
@@ -61,22 +67,19 @@ class Exchange {
     std::vector<Listed> listed;           // in program order
     std::vector<std::int32_t> transfers;  // of this round
     std::int64_t capacity = 0;            // bytes of the largest
-    std::vector<Buffer> buffers;
-    std::size_t limit = 0;     // of the transfers: may be posted
-    std::size_t posted = 0;    // receives posted in this round
-    std::size_t received = 0;  // and received
-    std::size_t oldest = 0;    // of the buffers, where sends wait for one
+    std::vector<Buffer> buffers;          // a ring
+    std::size_t limit = 0;                // of the transfers: may be posted
+    std::size_t posted = 0;               // receives posted in this round
+    std::size_t received = 0;             // and received
+    std::size_t next = 0;                 // of the buffers, for the next send
   };
-  Buffer& add_buffer(Channel& channel) const;
   void post(Channel& channel);
   void post_first(Channel& channel);
   Channel& channel_of(std::int32_t transfer);
-  Buffer& free_buffer(Channel& channel, comm::WaitObserver& observer);
 
   const Program& program_;
   kernels::Storage storage_;
   comm::Transport& transport_;
-  std::int64_t window_;
   std::vector<std::int64_t> row_bytes_;   // by transfer
   std::vector<std::int32_t> channel_of_;  // by transfer; -1: not of this rank
   std::vector<Channel> channels_;

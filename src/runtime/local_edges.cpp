@@ -21,7 +21,7 @@ bool holds(const std::vector<TensorId>& ascending, TensorId tensor) {
 
 }  // namespace
 
-LocalEdges::LocalEdges(const Graph& graph, const Program& program, std::vector<StageRunner*> runners,
+LocalEdges::LocalEdges(const Graph& graph, const Program& program, int rank, std::vector<StageRunner*> runners,
                        kernels::Precision precision, kernels::Storage storage)
     : runners_(std::move(runners)),
       precision_(precision),
@@ -29,11 +29,10 @@ LocalEdges::LocalEdges(const Graph& graph, const Program& program, std::vector<S
       sources_(program.stages.size()),
       sums_(program.stages.size()),
       gifts_(program.stages.size()) {
-  if (storage == kernels::Storage::none) return;
   std::vector<StageGraph> parts;
   for (const ProgramStage& stage : program.stages) parts.push_back(make_stage_graph(graph, stage.ops));
   find_sources(program, graph, parts);
-  if (program.training) find_sums(program, graph, parts);
+  if (program.training) find_sums(program, graph, rank, parts);
 }
 
 void LocalEdges::find_sources(const Program& program, const Graph& graph, const std::vector<StageGraph>& parts) {
@@ -61,7 +60,7 @@ void LocalEdges::find_sources(const Program& program, const Graph& graph, const 
   }
 }
 
-void LocalEdges::find_sums(const Program& program, const Graph& graph, const std::vector<StageGraph>& parts) {
+void LocalEdges::find_sums(const Program& program, const Graph& graph, int rank, const std::vector<StageGraph>& parts) {
   for (std::size_t s = 0; s < parts.size(); ++s) {
     if (runners_[s] == nullptr) continue;
     for (const TensorId output : parts[s].gradient_outputs) {
@@ -73,15 +72,36 @@ void LocalEdges::find_sums(const Program& program, const Graph& graph, const std
         if (!holds(parts[c].gradient_inputs, output)) continue;
         const bool local = program.stages[c].ranks == program.stages[s].ranks;
         if (local) gifts_[c].push_back({static_cast<std::int32_t>(s), sums_[s].size(), sum.terms.size()});
-        sum.terms.push_back({static_cast<std::int32_t>(c), local, {}});
+        Term& term = sum.terms.emplace_back(static_cast<std::int32_t>(c), local);
+        if (local && sum.terms.size() > 1) make_room(term, program, rank, s, sum.row_bytes);
       }
       sums_[s].push_back(std::move(sum));
     }
   }
 }
 
+void LocalEdges::make_room(Term& term, const Program& program, int rank, std::size_t stage, std::int64_t row_bytes) {
+  const ProgramStage& producer = program.stages[stage];
+  const auto index = std::find(producer.ranks.begin(), producer.ranks.end(), rank) - producer.ranks.begin();
+  const std::size_t replica = producer.replica_of(static_cast<std::size_t>(index));
+  for (const std::vector<RowInterval>& intervals : producer.rows) {
+    const std::int64_t rows = intervals[replica].size();
+    const bool known = std::any_of(term.waiting.begin(), term.waiting.end(),
+                                   [&](const Waiting& waiting) { return waiting.rows == rows; });
+    if (rows == 0 || known) continue;
+    Waiting& fresh = term.waiting.emplace_back();
+    fresh.rows = rows;
+    const std::int64_t bytes = rows * row_bytes;
+    for (int slot = 0; slot < runners_[stage]->slots(rows, program.training); ++slot) {
+      buffer_bytes_ += bytes;
+      if (storage_ == kernels::Storage::none) continue;
+      fresh.slots.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes)));
+    }
+  }
+}
+
 void LocalEdges::fill(std::int32_t stage, std::int64_t iteration, std::int32_t micro_batch, Slots& slots) const {
-  if (sources_[at(stage)].empty()) return;
+  if (storage_ == kernels::Storage::none || sources_[at(stage)].empty()) return;
   const BoundMicroBatch& to = slots.at(stage, iteration, micro_batch);
   const Graph& graph = *runners_[at(stage)]->graph().graph;
   for (const Source& source : sources_[at(stage)]) {
@@ -93,31 +113,21 @@ void LocalEdges::fill(std::int32_t stage, std::int64_t iteration, std::int32_t m
   }
 }
 
-std::byte* LocalEdges::waiting(Term& term, const BoundMicroBatch& place, std::int64_t bytes) {
-  auto known = std::find_if(term.waiting.begin(), term.waiting.end(),
-                            [&](const Waiting& of) { return of.executable == place.executable; });
-  if (known == term.waiting.end()) {
-    Waiting fresh;
-    fresh.executable = place.executable;
-    for (int slot = 0; slot < place.executable->bytes().slots; ++slot) {
-      fresh.slots.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(bytes)));
-      buffer_bytes_ += bytes;
-    }
-    term.waiting.push_back(std::move(fresh));
-    known = term.waiting.end() - 1;
-  }
+std::byte* LocalEdges::waiting(const Term& term, const BoundMicroBatch& place) {
+  const auto known = std::find_if(term.waiting.begin(), term.waiting.end(),
+                                  [&](const Waiting& of) { return of.rows == place.rows.size(); });
   return known->slots[at(place.slot)].get();
 }
 
 void LocalEdges::give(std::int32_t stage, std::int64_t iteration, std::int32_t micro_batch, Slots& slots) {
-  if (gifts_[at(stage)].empty()) return;
+  if (storage_ == kernels::Storage::none || gifts_[at(stage)].empty()) return;
   const BoundMicroBatch& from = slots.at(stage, iteration, micro_batch);
   for (const Gift& gift : gifts_[at(stage)]) {
     Sum& sum = sums_[at(gift.producer)][gift.sum];
     const BoundMicroBatch& to = slots.at(gift.producer, iteration, micro_batch);
     const std::int64_t bytes = to.rows.size() * sum.row_bytes;
     void* place =
-        gift.term == 0 ? to.executable->output_gradient(to.slot, sum.tensor) : waiting(sum.terms[gift.term], to, bytes);
+        gift.term == 0 ? to.executable->output_gradient(to.slot, sum.tensor) : waiting(sum.terms[gift.term], to);
     std::memcpy(place, from.executable->input_gradient(from.slot, sum.tensor), static_cast<std::size_t>(bytes));
   }
 }
@@ -127,7 +137,7 @@ void LocalEdges::add_term(Sum& sum, const BoundMicroBatch& place) {
   Term& term = sum.terms[sum.next];
   if (term.local && sum.next > 0) {
     const std::int64_t bytes = place.rows.size() * sum.row_bytes;
-    add_values(place.executable->output_gradient(place.slot, sum.tensor), waiting(term, place, bytes),
+    add_values(place.executable->output_gradient(place.slot, sum.tensor), waiting(term, place),
                bytes / kernels::real_bytes(precision_), precision_);
   }
   ++sum.next;
@@ -149,6 +159,7 @@ void LocalEdges::add_received(const Transfer& transfer, const BoundMicroBatch& p
 }
 
 void LocalEdges::complete(std::int32_t stage, const BoundMicroBatch& place) {
+  if (storage_ == kernels::Storage::none) return;
   for (Sum& sum : sums_[at(stage)]) {
     while (sum.next < sum.terms.size()) add_term(sum, place);
     sum.next = 0;

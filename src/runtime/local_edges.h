@@ -19,8 +19,9 @@ namespace millrace::runtime {
 /// beside the producer's slot.
 class LocalEdges {
  public:
-  /// \param runners  by flat stage index; null where not of this rank.
-  LocalEdges(const Graph& graph, const Program& program, std::vector<StageRunner*> runners,
+  /// \param runners  by flat stage index, with what they require; null where not of this rank.
+  /// \param storage  none: nothing is allocated, and there is nothing to copy.
+  LocalEdges(const Graph& graph, const Program& program, int rank, std::vector<StageRunner*> runners,
              kernels::Precision precision, kernels::Storage storage = kernels::Storage::real);
 
   /// Before a forward: copies what the stage reads from others of this rank.
@@ -42,15 +43,15 @@ class LocalEdges {
     std::int32_t stage = -1;
     bool received = false;
   };
-  /// Buffers by slot of one executable of the producer.
+  /// Buffers by slot of the producer's executable for so many rows.
   struct Waiting {
-    const kernels::Executable* executable = nullptr;
+    std::int64_t rows = 0;
     std::vector<std::unique_ptr<std::byte[]>> slots;
   };
   struct Term {
     std::int32_t stage = -1;  // consumer
     bool local = false;
-    std::vector<Waiting> waiting;  // local and not the first
+    std::vector<Waiting> waiting{};  // local and not the first
   };
   /// The gradient of one output of a stage.
   struct Sum {
@@ -67,8 +68,9 @@ class LocalEdges {
   };
 
   void find_sources(const Program& program, const Graph& graph, const std::vector<StageGraph>& parts);
-  void find_sums(const Program& program, const Graph& graph, const std::vector<StageGraph>& parts);
-  std::byte* waiting(Term& term, const BoundMicroBatch& at, std::int64_t bytes);
+  void find_sums(const Program& program, const Graph& graph, int rank, const std::vector<StageGraph>& parts);
+  void make_room(Term& term, const Program& program, int rank, std::size_t stage, std::int64_t row_bytes);
+  static std::byte* waiting(const Term& term, const BoundMicroBatch& at);
   void add_term(Sum& sum, const BoundMicroBatch& at);
 
   std::vector<StageRunner*> runners_;

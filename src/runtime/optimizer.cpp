@@ -5,42 +5,38 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/update_loops.h"
+
 namespace millrace::runtime {
 namespace {
 
 template <class Real>
 void sgd(Real* weight, const Real* gradient, Real* velocity, std::int64_t n, const OptimizerOptions& o,
          const UpdateScalars& s) {
-  const auto rate = static_cast<Real>(s.learning_rate), scale = static_cast<Real>(s.gradient_scale);
-  const auto decay = static_cast<Real>(o.weight_decay), momentum = static_cast<Real>(o.momentum);
+  const SgdStep<Real> step{static_cast<Real>(s.learning_rate), static_cast<Real>(s.gradient_scale),
+                           static_cast<Real>(o.weight_decay), static_cast<Real>(o.momentum), o.nesterov};
   if (velocity == nullptr) {
-    for (std::int64_t i = 0; i < n; ++i) weight[i] -= rate * (gradient[i] * scale + decay * weight[i]);
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Real g = gradient[i] * scale + decay * weight[i];
-    velocity[i] = momentum * velocity[i] + g;
-    weight[i] -= rate * (o.nesterov ? g + momentum * velocity[i] : velocity[i]);
+    plain_sgd_loop(weight, gradient, n, step);
+  } else {
+    sgd_loop(weight, gradient, velocity, n, step);
   }
 }
 
 template <class Real>
 void adam(Real* weight, const Real* gradient, Real* first, Real* second, std::int64_t n, const OptimizerOptions& o,
           const UpdateScalars& s) {
-  const auto beta1 = static_cast<Real>(o.beta1), beta2 = static_cast<Real>(o.beta2);
-  const auto scale = static_cast<Real>(s.gradient_scale), epsilon = static_cast<Real>(o.epsilon);
-  const double step = static_cast<double>(s.step);
-  const auto rate = static_cast<Real>(s.learning_rate / (1.0 - std::pow(o.beta1, step)));
-  const auto root_correction = static_cast<Real>(1.0 / std::sqrt(1.0 - std::pow(o.beta2, step)));
+  const double count = static_cast<double>(s.step);
   const bool decoupled = o.kind == OptimizerKind::adamw;
-  const auto shrink = static_cast<Real>(decoupled ? 1.0 - s.learning_rate * o.weight_decay : 1.0);
-  const auto decay = static_cast<Real>(decoupled ? 0.0 : o.weight_decay);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const Real g = gradient[i] * scale + decay * weight[i];
-    first[i] = beta1 * first[i] + (Real{1} - beta1) * g;
-    second[i] = beta2 * second[i] + (Real{1} - beta2) * g * g;
-    weight[i] = weight[i] * shrink - rate * first[i] / (std::sqrt(second[i]) * root_correction + epsilon);
-  }
+  AdamStep<Real> step;
+  step.rate = static_cast<Real>(s.learning_rate / (1.0 - std::pow(o.beta1, count)));
+  step.scale = static_cast<Real>(s.gradient_scale);
+  step.decay = static_cast<Real>(decoupled ? 0.0 : o.weight_decay);
+  step.shrink = static_cast<Real>(decoupled ? 1.0 - s.learning_rate * o.weight_decay : 1.0);
+  step.beta1 = static_cast<Real>(o.beta1);
+  step.beta2 = static_cast<Real>(o.beta2);
+  step.epsilon = static_cast<Real>(o.epsilon);
+  step.root_correction = static_cast<Real>(1.0 / std::sqrt(1.0 - std::pow(o.beta2, count)));
+  adam_loop(weight, gradient, first, second, n, step);
 }
 
 // The momentum of the running statistic `buffer`: an attribute of the operator that keeps it.

@@ -14,9 +14,10 @@ namespace millrace::runtime {
 
 class PartGroup {
  public:
-  /// Of the replica of `stage` that the transport's rank is in; null where a replica has one rank. Collective over the
-  /// ranks of the replica. \param observer  hears of waits; null: nobody
-  static std::unique_ptr<PartGroup> make(const ProgramStage& stage, comm::Transport& transport,
+  /// Of the replica of `stage` that `rank` is in; null where a replica has one rank. Collective over the ranks of the
+  /// replica. \param transport  that of `rank`; null: nothing is ever sent, as where memory is forecast
+  /// \param observer  hears of waits; null: nobody
+  static std::unique_ptr<PartGroup> make(const ProgramStage& stage, int rank, comm::Transport* transport,
                                          comm::WaitObserver* observer);
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -29,13 +30,13 @@ class PartGroup {
   void exchange(std::span<const std::vector<std::byte>> to, std::span<std::vector<std::byte>> from);
 
  private:
-  PartGroup(std::vector<int> ranks, int index, comm::Transport& transport, comm::WaitObserver* observer);
+  PartGroup(std::vector<int> ranks, int index, comm::Transport* transport, comm::WaitObserver* observer);
 
   std::vector<int> ranks_;  // by part
   int index_;
-  comm::Transport& transport_;
+  comm::Transport* transport_;
   comm::WaitObserver* observer_;
-  comm::GroupId group_;
+  comm::GroupId group_{};
   std::vector<comm::Ticket> tickets_;
 };
 

@@ -86,7 +86,7 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       watchdog_(watchdog),
       stages_(std::move(stages)),
       slots_(program, bound(program, rank, stages_)),
-      local_(graph, program, by_stage(stages_), precision_, storage_),
+      local_(graph, program, rank, by_stage(stages_), precision_, storage_),
       exchange_(graph, program, rank, precision_, transport, storage_),
       reducer_(program, runners_of(stages_), rank, transport),
       version_of_(stages_.size(), -1),
@@ -439,7 +439,11 @@ void ProgramRunner::send(const Instruction& instruction, std::int64_t iteration)
   const void* data = activation ? at.executable->output(at.slot, t.tensor) : at.executable->input_gradient(0, t.tensor);
   const auto* rows = static_cast<const std::byte*>(data);
   if (storage_ == kernels::Storage::real) rows += (t.rows.begin - at.rows.begin) * row_bytes;
-  exchange_.send(instruction.transfer, rows, watchdog_);
+  {
+    const Timed timed(times_.exposed_messages, clock_);
+    exchange_.make_room(instruction.transfer, watchdog_);
+  }
+  exchange_.send(instruction.transfer, rows);
 }
 
 void ProgramRunner::reduce_norm(std::int64_t iteration) {

@@ -86,7 +86,7 @@ void StageRunner::drop_repeated(std::size_t first, std::size_t count) {
 std::unique_ptr<kernels::Executable> StageRunner::compile(kernels::Device& device,
                                                           const kernels::CompileOptions& options) {
   if (!parts_) return device.compile(graph_, parameters_, options);
-  if (parameters_.storage() == kernels::Storage::none) {
+  if (device.storage() == kernels::Storage::none) {
     throw InvalidInput("the plan is tensor_parallel, which emulated devices do not run: simulate it");
   }
   return compile_part(*parts_, *graph_.graph, *group_, device, parameters_, options);
@@ -142,12 +142,17 @@ void StageRunner::compile(kernels::Device& device) {
   for (auto& [key, need] : needs_) need.executable = compile(device, options_for(key, need));
 }
 
-StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device) {
+StageRunner::Bytes StageRunner::bytes_needed(kernels::Device& device, KnownBytes& known) {
   Bytes bytes;
   for (const auto& [key, need] : needs_) {
-    kernels::CompileOptions options = options_for(key, need);
-    options.slots = 0;  // most of the memory
-    const kernels::ExecutableBytes each = compile(device, options)->bytes();
+    const int part = group_ ? group_->index() : 0;
+    const auto [entry, is_new] = known.try_emplace({stage_, part, key.rows, key.training, need.split_backward});
+    kernels::ExecutableBytes& each = entry->second;
+    if (is_new) {
+      kernels::CompileOptions options = options_for(key, need);
+      options.slots = 0;  // most of the memory
+      each = compile(device, options)->bytes();
+    }
     bytes.activations += need.slots * each.per_slot;
     bytes.workspace += each.workspace;
   }

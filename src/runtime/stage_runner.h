@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "kernels/device.h"
@@ -37,7 +38,12 @@ class StageRunner {
     std::int64_t activations = 0;
     std::int64_t workspace = 0;
   };
-  Bytes bytes_needed(kernels::Device& device);
+  /// What executables of the stages of one plan need, by stage, rows, training and split backward.
+  using KnownBytes = std::map<std::tuple<std::int32_t, int, std::int64_t, bool, bool>, kernels::ExecutableBytes>;
+  /// \param known  on other ranks; it grows.
+  Bytes bytes_needed(kernels::Device& device, KnownBytes& known);
+  /// Slots of the executable for so many rows, once all programs are declared.
+  int slots(std::int64_t rows, bool training) const { return needs_.at({rows, training}).slots; }
   /// Of the weights, that programs need beside the newest ones.
   int copies() const { return copies_; }
   /// The executable of every micro-batch of `program`.

@@ -5,27 +5,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/update_loops.h"
+
 namespace millrace::runtime {
 namespace {
 
-template <class Real>
-double sum_of_squares(const Real* values, std::int64_t count) {
-  // Double sums of four lanes: exact enough for the norm, and vectorised.
-  double lanes[4] = {};
-  std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const auto v = static_cast<double>(values[i + k]);
-      lanes[k] += v * v;
-    }
-  }
-  double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-  for (; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  return sum;
+double squares_of(const BucketPlace& place, std::size_t position) {
+  return gradient_squares(place.runner->parameters(), position);
 }
 
-double squares_of(const BucketPlace& place, std::size_t position) {
-  kernels::StageParameters& parameters = place.runner->parameters();
+}  // namespace
+
+double gradient_squares(kernels::StageParameters& parameters, std::size_t position) {
   if (parameters.storage() == kernels::Storage::none) return 0;
   const std::int64_t count = parameters.range_elements(position, 1);
   const void* gradient = parameters.gradient_range(position);
@@ -33,8 +24,6 @@ double squares_of(const BucketPlace& place, std::size_t position) {
              ? sum_of_squares(static_cast<const double*>(gradient), count)
              : sum_of_squares(static_cast<const float*>(gradient), count);
 }
-
-}  // namespace
 
 StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport)
     : program_(program), rank_(rank), transport_(transport), entry_(graph.tensors().size(), -1) {

@@ -13,6 +13,9 @@
 
 namespace millrace::runtime {
 
+/// Σ g² of the tensor at a position of the storage order; 0 where there are no values.
+double gradient_squares(kernels::StageParameters& parameters, std::size_t position);
+
 /// One vector, summed over all ranks by one operation: entry t is Σ g² of the t-th tensor, given by its lowest owner
 /// alone, so the norm does not depend on where stages are cut; then come how many updates were left out and the
 /// signals, and last the weighted losses and right answers, as exact sums.

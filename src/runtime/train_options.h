@@ -42,6 +42,7 @@ struct TrainOptions {
   double clip_norm = 0;  ///< global norm that gradients are scaled down to; 0: off
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
+  bool evaluates = true;              ///< on the test split; false: never
   std::int64_t evaluate_every = 0;    ///< 0: at the end only
   bool any_grid = false;              ///< train.reproducible: any
   std::int64_t checkpoint_every = 0;  ///< iterations; 0: on signals only

@@ -71,7 +71,7 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     stage_runners_.push_back(std::make_unique<StageRunner>(
         graph, first, static_cast<std::int32_t>(s), options.precision, options.seed, device_.storage(),
-        PartGroup::make(first.stages[s], around_.transport, &watchdog_)));
+        PartGroup::make(first.stages[s], rank, &around_.transport, &watchdog_)));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
       for (const Program& program : *list) runner.require(program, rank);

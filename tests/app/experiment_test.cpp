@@ -140,6 +140,14 @@ TEST(Experiment, MicroBatchesAndTheirSizeExcludeEachOther) {
   EXPECT_EQ(ExperimentFile(small("plan: {micro_batch_size: 2}\n")).read().plan.micro_batch_size, 2);
 }
 
+TEST(Experiment, WhatIsListedTwiceIsToldToBe) {
+  EXPECT_THAT(refusal(small("plan: {schedule: [1f1b, gpipe, 1f1b]}\n")),
+              HasSubstr("plan.schedule[2]: '1f1b' is given twice, with the same options"));
+  EXPECT_THAT(refusal(small("plan: {partitioner: [dp, {name: dp}]}\n")), HasSubstr("'dp' is given twice"));
+  EXPECT_THAT(refusal(small("plan: {micro_batches: [2, 4, 2]}\n")), HasSubstr("plan.micro_batches[2]: given twice"));
+  EXPECT_EQ(refusal(small("plan: {schedule: [{name: interleaved, chunks: 2}, {name: interleaved, chunks: 4}]}\n")), "");
+}
+
 TEST(Experiment, StagesMayBeGivenAsPatterns) {
   const Experiment e = ExperimentFile(small("plan: {stages: [[linear0, \"relu*\"], [linear1]]}\n")).read();
   EXPECT_THAT(e.plan.explicit_stages, ElementsAre(ElementsAre("linear0", "relu*"), ElementsAre("linear1")));

@@ -7,6 +7,7 @@
 #include "app/planning.h"
 #include "app/print.h"
 #include "plan/plan_text.h"
+#include "schedules/registry.h"
 #include "tests/app/experiment_file.h"
 
 namespace millrace::app {
@@ -28,7 +29,9 @@ void expect_same_again(const std::string& text) {
   SCOPED_TRACE(text);
   const ExperimentFile file(text);
   const Session session = planning_session(file.read(), kRanks);
-  const Planned planned = make_plans(session, Arguments());
+  Arguments arguments;
+  arguments.command = "plan";  // all of its plans have the devices' memory
+  const Planned planned = make_plans(session, arguments);
   ASSERT_FALSE(planned.ranking.plans.empty()) << planned.why_not;
   for (const plan::Candidate& candidate : planned.ranking.plans) {
     const std::string path = (file.folder() / "plan.yaml").string();
@@ -56,6 +59,26 @@ TEST(PlanFile, GivesTheSameFiguresForEveryObjective) {
                                          ", partitioner: [dp, layer_equal, parameter_equal, data_parallel], "
                                          "schedule: [gpipe, 1f1b], micro_batches: [1, 4, 5]"));
     }
+  }
+}
+
+TEST(PlanFile, GivesTheSameFiguresForEverySchedule) {
+  for (const schedules::Entry& entry : schedules::registry()) {
+    const std::string schedule =
+        ", schedule: {name: " + entry.name +
+        (entry.name.starts_with("zb-") && !entry.name.starts_with("zb-h") ? ", moves: 0}" : "}");
+    const std::string shape = "micro_batches: 4, partitioner: layer_equal, stages: 2, pipelines: ";
+    expect_same_again(mlp("local", shape + "1" + schedule));
+    if ((entry.capabilities & schedules::kTakesWarmup) == 0 || entry.name == "hippie") continue;
+    expect_same_again(mlp("local", shape + "2, warmup: [2, 1]" + schedule));
+    // More devices than are simulated to rank plans: closed forms.
+    const std::string many = "{flat: {devices: 2000, bandwidth: 1 GB/s}}";
+    const std::string wide =
+        "name: t\nmodel: {name: mlp, options: {inputs: 4, hidden: [8, 16, 8], classes: 3}}\n"
+        "data: {batch: 8000}\ncluster: " +
+        many + "\nplan: {" + shape + "1000";
+    expect_same_again(wide + schedule + "}\n");
+    expect_same_again(wide + ", warmup: [3, 1]" + schedule + "}\n");
   }
 }
 

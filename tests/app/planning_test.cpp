@@ -70,6 +70,72 @@ TEST(Planning, WarmupNeedsOneEntryAStage) {
               AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.warmup has 3 entries, the plan has 2 stages")));
 }
 
+TEST(Planning, SchedulesThatDoNotFlushKnowNoNormToClipBy) {
+  const auto asked = [](const std::string& plan) {
+    const ExperimentFile file(mlp(plan) + "train: {clip_norm: 1.5}\n");
+    try {
+      make_plans(planning_session(file.read(), 2), Arguments());
+    } catch (const InvalidInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(asked("{schedule: 1f1b}"), "");
+  EXPECT_EQ(asked("{schedule: zb-h2}"), "");
+  for (const char* schedule : {"pipedream", "pipedream-2bw", "[1f1b, pipedream]"}) {
+    EXPECT_THAT(asked(std::string("{schedule: ") + schedule + "}"),
+                AllOf(HasSubstr("e.yaml:5:"), HasSubstr("train.clip_norm 1.5: schedule pipedream"),
+                      HasSubstr("take a synchronous schedule")));
+  }
+}
+
+// What the stages of the best plan compute again, by name.
+std::vector<std::vector<std::string>> recomputed(const std::string& recompute, const std::string& more = "") {
+  const Session session = session_of(
+      mlp("{stages: 2, pipelines: 1, micro_batches: 4, schedule: gpipe" + more + ", recompute: " + recompute + "}"), 2);
+  const Planned planned = make_plans(session, Arguments());
+  std::vector<std::vector<std::string>> stages;
+  for (const Stage& stage : planned.ranking.plans.at(0).plan.pipelines[0].stages) {
+    auto& names = stages.emplace_back();
+    for (const OpId op : stage.recompute) names.push_back(session.graph.op(op).name);
+  }
+  return stages;
+}
+
+TEST(Planning, RecomputationFollowsTheWordOrThePatterns) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(recomputed("none"), (std::vector<Names>{{}, {}}));
+  const auto but_last = recomputed("all-but-last");
+  EXPECT_FALSE(but_last[0].empty());
+  EXPECT_TRUE(but_last[1].empty());
+  const auto given = recomputed("[\"relu*\", linear2]");
+  Names all = given[0];
+  all.insert(all.end(), given[1].begin(), given[1].end());
+  EXPECT_EQ(all, (Names{"relu0", "relu1", "linear2"}));
+  EXPECT_THAT(why("{recompute: [relu9]}", 2),
+              AllOf(HasSubstr("e.yaml:4:"), HasSubstr("plan.recompute[0]"), HasSubstr("relu")));
+}
+
+TEST(Planning, ChosenRecomputationFitsAndTakesNoLongerThanWholeStages) {
+  const auto best = [](const std::string& recompute, std::int64_t limit) {
+    const Planned planned =
+        make_plans(session_of("name: t\nmodel: {name: gpt, options: {layers: 4, width: 16, heads: 2, sequence: 16, "
+                              "vocabulary: 20}}\ndata: {batch: 32}\nplan: {stages: 2, pipelines: 1, micro_batches: 16, "
+                              "schedule: gpipe, recompute: " +
+                                  recompute + ", memory_limit: " + std::to_string(limit) + " B}\n",
+                              2),
+                   Arguments());
+    EXPECT_FALSE(planned.ranking.plans.empty()) << planned.why_not;
+    return planned.ranking.plans.at(0).report;
+  };
+  for (const std::int64_t limit : {500'000, 800'000, 1'000'000, 1'200'000}) {
+    const plan::PlanReport chosen = best("chosen", limit), whole = best("auto", limit);
+    EXPECT_LE(chosen.peak_memory_bytes, limit);
+    EXPECT_LT(chosen.iteration_time_s, whole.iteration_time_s) << limit;
+  }
+  EXPECT_EQ(best("chosen", 10'000'000).iteration_time_s, best("none", 10'000'000).iteration_time_s);
+}
+
 TEST(Planning, ExplicitStagesMustCoverTheModel) {
   EXPECT_EQ(why("{stages: [[linear0, relu0], [linear1, relu1, linear2, loss]]}", 2), "");
   EXPECT_THAT(why("{stages: [[linear0, relu0], [linear1, linear2, loss]]}", 2),

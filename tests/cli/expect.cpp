@@ -43,7 +43,7 @@ std::string tiny(const std::string& more) {
 std::string endless() {
   return tiny(
       "plan: {pipelines: 2, stages: 2, micro_batches: 2}\n"
-      "train: {iterations: 300000, stall_limit: 2 s, optimizer: {kind: sgd, lr: 0.01}}\n");
+      "train: {iterations: 300000, stall_limit: 60 s, optimizer: {kind: sgd, lr: 0.01}}\n");
 }
 
 }  // namespace millrace::cli

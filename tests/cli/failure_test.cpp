@@ -72,7 +72,7 @@ TEST(Failure, AKillAtAnyMomentLeavesAFileThatOpens) {
 TEST(Failure, AStoppedRankIsNoticed) {
   const Workplace place;
   place.write("e.yaml", endless());
-  Job job(place, {"run", "e.yaml"}, {4});
+  Job job(place, {"run", "e.yaml", "--set", "train.stall_limit=2s"}, {4});
   wait_for_rows(job, place / kResults);
   ::kill(job.rank(2), SIGSTOP);
   const Outcome outcome = job.wait();

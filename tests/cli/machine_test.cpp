@@ -113,11 +113,41 @@ TEST(Machine, WhenNothingFitsTheDocumentIsPrintedAllTheSame) {  // REPORTS M02
   const Workplace place;
   place.write("e.yaml", tiny("plan: {memory_limit: 1 KiB, micro_batches: 4}\n"));
   for (const char* command : {"plan", "simulate", "check"}) {
-    const Outcome outcome = place.run({command, "e.yaml", "--ranks", "2", "--format", "json"});
+    const Outcome outcome = place.run({command, "e.yaml", "--ranks", "2", "--time-limit", "5 min", "--format", "json"});
     EXPECT_EQ(outcome.code, 3) << command;
     const json all = document(outcome);
     EXPECT_TRUE(all.at("plans").empty());
     EXPECT_THAT(all.at("why_not").get<std::string>(), AllOf(HasSubstr("no plan fits"), Not(HasSubstr("at most"))));
+  }
+}
+
+// The figure of `plan` and `simulate` is the limit that a run keeps, to the byte, evaluation included.
+TEST(Machine, MemoryOfAPlanIsWhatARunHolds) {
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 2}\n"));
+  for (const char* plan :
+       {"{pipelines: 1, stages: 2, schedule: 1f1b, micro_batches: 3}", "{pipelines: 2, stages: 1, micro_batches: 2}",
+        "{pipelines: 1, stages: 4, schedule: interleaved, micro_batches: 4}"}) {
+    const std::string set = std::string("plan=") + plan;
+    const Outcome planned = place.run({"plan", "e.yaml", "--ranks", "2", "--set", set, "--format", "json"});
+    expect_done(place, planned);
+    const std::int64_t peak = document(planned).at("plans").at(0).at("peak_memory_bytes").get<std::int64_t>();
+    const Outcome simulated = place.run({"simulate", "e.yaml", "--ranks", "2", "--set", set, "--format", "json"});
+    expect_done(place, simulated);
+    std::int64_t fullest = 0;
+    const json all = document(simulated);
+    for (const json& rank : all.at("ranks")) {
+      fullest = std::max(fullest, rank.at("peak_memory_bytes").get<std::int64_t>());
+    }
+    EXPECT_EQ(fullest, peak) << plan;
+    const std::string limit = "plan.memory_limit=" + std::to_string(peak) + " B";
+    const Outcome run = place.run(
+        {"run", "e.yaml", "--set", set, "--set", limit, "--overwrite", "--quiet", "--format", "json"}, {.ranks = 2});
+    expect_done(place, run);
+    EXPECT_EQ(document(run).at("measured").at("peak_memory_bytes"), peak) << plan;
+    EXPECT_EQ(document(run).at("prediction_error").at("peak_memory"), 0.0) << plan;
+    const std::string less = "plan.memory_limit=" + std::to_string(peak - 1) + " B";
+    EXPECT_EQ(place.run({"plan", "e.yaml", "--ranks", "2", "--set", set, "--set", less}).code, 3) << plan;
   }
 }
 

@@ -131,7 +131,7 @@ TEST(Simulate, InterleavedChunksNeedMicroBatchesInGroups) {  // REPORTS R02
   }
   for (const int micro_batches : {10, 3}) {
     expect_one_error(place, simulate(4, micro_batches), 2,
-                     {"m mod p = 0", "here " + std::to_string(micro_batches) + " and 4"});
+                     {"micro_batches must be a multiple of 4, not " + std::to_string(micro_batches)});
   }
 }
 

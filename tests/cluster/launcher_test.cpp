@@ -48,6 +48,22 @@ TEST(WorldSize, SeparateWorldsAreRefusedWithAHint) {
   }
 }
 
+TEST(WorldSize, TasksWithoutAnInterfaceAreRefusedBeforeMpiStarts) {
+  EXPECT_NO_THROW(check_launch(variables({}), false));
+  EXPECT_NO_THROW(check_launch(variables({{"SLURM_NTASKS", "4"}}), false));  // a batch script, which starts mpirun
+  EXPECT_NO_THROW(check_launch(variables({{"SLURM_STEP_NUM_TASKS", "4"}, {"PMIX_RANK", "1"}}), false));
+  EXPECT_NO_THROW(check_launch(variables({{"SLURM_STEP_NUM_TASKS", "4"}, {"OMPI_COMM_WORLD_SIZE", "2"}}), false));
+  EXPECT_NO_THROW(check_launch(variables({{"SLURM_STEP_NUM_TASKS", "1"}}), true));
+  EXPECT_THROW(check_launch(variables({{"SLURM_STEP_NUM_TASKS", "1"}}), false), InvalidInput);
+  try {
+    check_launch(variables({{"SLURM_STEP_NUM_TASKS", "2"}}), true);
+    FAIL() << "not refused";
+  } catch (const InvalidInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr("2 tasks (SLURM_STEP_NUM_TASKS)"));
+    EXPECT_THAT(error.what(), HasSubstr("--mpi=pmix"));
+  }
+}
+
 TEST(Threads, OpenMpVariableElseShareOfTheMask) {
   EXPECT_EQ(threads_of_rank(variables({{"OMP_NUM_THREADS", "3"}}), 8, 4), 3);
   EXPECT_EQ(threads_of_rank(variables({{"OMP_NUM_THREADS", "3,2"}}), 8, 4), 3);

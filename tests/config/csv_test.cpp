@@ -1,6 +1,8 @@
 // Comma-separated files: quotes, and what is refused with its place.
 #include "config/csv.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
@@ -45,6 +47,21 @@ TEST(Csv, BrokenRowsAreNamedByLine) {
   EXPECT_THAT(csv_refusal("a,b\n1,\"2\n"), HasSubstr("t.csv:2:3: a quoted cell does not end"));
   EXPECT_THAT(csv_refusal("a\n\"1\"2\n"), HasSubstr("t.csv:2:4: found '2' after a quoted cell"));
   EXPECT_THAT(csv_refusal(""), HasSubstr("t.csv: holds nothing"));
+}
+
+TEST(Csv, OneFaultIsToldOnce) {
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n') + 1; };
+  EXPECT_EQ(csv_refusal("\xEF\xBB\xBF"
+                        "a,b\n1,2\n"),
+            "");
+  EXPECT_EQ(parse("\xEF\xBB\xBF"
+                  "a,b\n1,2\n")
+                .columns.front(),
+            "a");
+  for (const char* text : {"a,b,a\n1,2,3\n", "a,b\n1,\"2\n", "a,b\n\"1\"x,2\n", "\"a,b\n1,2\n", "a,b\n1\n"}) {
+    EXPECT_EQ(lines(csv_refusal(text)), 1) << csv_refusal(text);
+  }
+  EXPECT_THAT(csv_refusal("a,b,a\n1,2,3\n"), HasSubstr("t.csv:1:5: a: given twice, allowed: once; column 1 is it too"));
 }
 
 TEST(Csv, AFileThatIsNotThereIsRefused) {

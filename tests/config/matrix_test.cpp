@@ -54,6 +54,16 @@ TEST(Matrix, LinkedKeysMoveTogether) {
               ElementsAre("a=1 n=4 batch=32", "a=1 n=8 batch=64", "a=2 n=4 batch=32", "a=2 n=8 batch=64"));
 }
 
+TEST(Matrix, TheSmallSizeKeepsCellsThatHaveAllOfItsSettings) {
+  const Matrix matrix = matrix_of("matrix: {a: [1, 2, 3], b: [{name: x, c: 1}, y]}\nsmall: {a: [1, 3], b: x}");
+  std::vector<std::string> kept;
+  for (const Settings& cell : expand(matrix).cells) {
+    if (has_settings(cell, matrix.small)) kept.push_back(text_of(cell));
+  }
+  EXPECT_THAT(kept, ElementsAre("a=1 b={name: x, c: 1}", "a=3 b={name: x, c: 1}"));
+  EXPECT_THAT(refused("small: {}"), HasSubstr("small: found no key"));
+}
+
 TEST(Matrix, WithoutAxesThereIsTheBaseOrWhatIsIncluded) {
   EXPECT_THAT(cells_of("x-note: 1\n"), ElementsAre(""));
   EXPECT_THAT(cells_of("include: [{a: 1}]"), ElementsAre("a=1"));

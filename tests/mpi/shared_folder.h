@@ -1,4 +1,4 @@
-// A folder for the checkpoints of one test.
+// A folder of one test that all ranks of the job see.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// A folder that all ranks of the job see, gone with its test.
+/// Gone with its test.
 class SharedFolder {
  public:
   SharedFolder() {

@@ -145,7 +145,7 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
     MPI_Abort(MPI_COMM_WORLD, 4);
   };
   TrainingRun run;
-  if (settings.forecast) run.forecast = runtime::forecast(graph, made, settings.train, transport);
+  if (settings.forecast) run.forecast = runtime::forecast(graph, made, settings.train, transport.rank()).rank;
   std::optional<runtime::Checkpoints> checkpoints;
   if (!settings.checkpoints.empty()) checkpoints.emplace(checkpoint_settings(graph, plan, settings), transport);
   runtime::Trainer trainer(graph, made, settings.train,

@@ -172,6 +172,29 @@ TEST(LiveMicroBatches, LimitsDoNotRefuseWhatFits) {
   EXPECT_EQ(plan::schedule_traits("interleaved").kept_together(first), Bytes(2 * 3 + 4 + 1));
 }
 
+// Two branches run beside each other: the stages before them have two behind them, not three (METHODS 2).
+TEST(LiveMicroBatches, StagesOfADagAreCountedByDepth) {
+  for (const schedules::Entry& entry : schedules::registry()) {
+    if (entry.placement != Placement::one_stage || entry.name == "zb-greedy") continue;
+    SCOPED_TRACE(entry.name);
+    Case c(testing_support::branches(), {1, 1, 1, 1}, std::vector<double>(6, 1.0), 1, 8);
+    c.problem.schedule = entry.name;
+    c.problem.live_by_depth = true;
+    const std::vector<plan::StageCut> cuts{{{0}}, {{1, 2}}, {{3, 4}}, {{5}}};
+    const Plan plan = plan::assign(c.problem, 1, cuts);
+    const ProgramMemory memory = program_memory(lower(c.graph, plan, fitted_order(plan, c.problem), c.problem.batch),
+                                                plan::AnalyticBytes(c.graph, c.problem.sizes));
+    const plan::PlanReport report = plan::ClosedFormEvaluator(c.problem).evaluate(plan);
+    for (std::size_t s = 0; s < cuts.size(); ++s) {
+      EXPECT_EQ(report.stages[s].live_micro_batches, memory.live_micro_batches[s]) << s;
+    }
+    c.problem.memory_limit = Bytes(memory.peak());
+    EXPECT_TRUE(plan::ClosedFormEvaluator(c.problem).evaluate(plan).feasible);
+    c.problem.memory_limit = Bytes(memory.peak() - 1);
+    EXPECT_FALSE(plan::ClosedFormEvaluator(c.problem).evaluate(plan).feasible);
+  }
+}
+
 TEST(LiveMicroBatches, ZbGreedyKeepsTheLimitThatItIsGiven) {
   Case c(chain(8), {1, 1, 1, 1}, std::vector<double>(8, 1.0), 1, 8);
   c.problem.schedule = "zb-greedy";

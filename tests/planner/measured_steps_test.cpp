@@ -1,6 +1,8 @@
 // Rows of measured steps: what blanks mean and what is refused.
 #include "planner/measured_steps.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 
@@ -71,6 +73,38 @@ TEST(MeasuredSteps, EveryBrokenCellIsNamedWithLineAndColumn) {
   EXPECT_THAT(text, HasSubstr("global_batch: found '128', allowed: a multiple of dp · micro_batch = 6"));
 }
 
+// A row that is whole, with one cell in place of another.
+std::string row_with(const std::string& from, const std::string& to, const std::string& id = "a") {
+  std::string row = id +
+                    ",s,GPT,48,6144,64,,2048,,A100,64,8,4,2,,,,3,126,1f1b,full,1,none,fp16,Megatron-LM v2.x,time,1,"
+                    "2.5,18522,18086,9337,601\n";
+  const std::size_t at = row.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return row.replace(at, from.size(), to);
+}
+
+TEST(MeasuredSteps, OneFaultIsToldOnceWithItsLine) {
+  EXPECT_EQ(refusal(row_with(",s,", ",s,")), "");
+  const std::vector<std::array<std::string, 3>> faults{
+      {",s,", ",,", "set: found '', allowed: a name"},
+      {"Megatron-LM", "Colossus", "framework: found 'Colossus v2.x'"},
+      {"fp16", "fp17", "precision: found 'fp17', allowed: fp16, bf16 or nothing"},
+      {",64,8,4,2,", ",64,8,4,3,", "n_gpus: found '64', allowed: tp · pp · dp = 96"},
+      {",64,8,4,2,", ",64,8,x,2,", "pp: found 'x'"},
+      {",3,126,", ",3,125,", "global_batch: found '125'"},
+      {",601", ",", "tcomm_us: found '', allowed: a number"},
+      {",601", ",-1", "tcomm_us: found '-1', allowed: a number, at least 0"}};
+  for (const auto& [from, to, told] : faults) {
+    const std::string text = refusal(row_with(from, to));
+    EXPECT_THAT(text, HasSubstr("measured_steps_test.csv:2:"));
+    EXPECT_THAT(text, HasSubstr(told));
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0) << text;
+  }
+  EXPECT_EQ(read(row_with(",601", ",0"))[0].layout.profiled->hop, 0);
+  EXPECT_THAT(refusal(row_with(",s,", ",s,") + row_with(",s,", ",s,")),
+              HasSubstr("measured_steps_test.csv:3:1: id: found 'a', allowed: an id of its own; line 2 has it too"));
+}
+
 TEST(MeasuredSteps, MissingColumnsAndEmptyFilesAreRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("has no rows"));
   const std::string file = testing::TempDir() + "measured_steps_columns.csv";
@@ -79,7 +113,7 @@ TEST(MeasuredSteps, MissingColumnsAndEmptyFilesAreRefused) {
     read_measured_steps(file);
     FAIL();
   } catch (const InvalidInput& error) {
-    EXPECT_THAT(error.what(), HasSubstr("layers: missing, allowed: a column of that name"));
+    EXPECT_THAT(error.what(), HasSubstr("measured_steps_columns.csv:1:1: columns are missing: model, layers, hidden"));
   }
 }
 

@@ -101,10 +101,10 @@ std::string refusal(const Request& request) {
 TEST(VirtualStages, ARefusalNamesItsRule) {
   const Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 2, 6);
   EXPECT_THAT(refusal(dealt_request(c, chosen("interleaved", 2), 3)),
-              AllOf(HasSubstr("not offered"), HasSubstr("m mod p = 0"), HasSubstr("3 and 2")));
+              AllOf(HasSubstr("not offered"), HasSubstr("micro_batches must be a multiple of 2, not 3")));
   EXPECT_THAT(refusal(dealt_request(c, chosen("interleaved", 3), 4)),
               AllOf(HasSubstr("more stages than operators"), HasSubstr("6 stages of 4 operators")));
-  EXPECT_THAT(refusal(dealt_request(c, chosen("chimera"), 3)), HasSubstr("both_ways needs an even number"));
+  EXPECT_THAT(refusal(dealt_request(c, chosen("chimera"), 3)), HasSubstr("micro_batches must be even"));
   Request odd = dealt_request(c, chosen("zb-v"), 4);
   odd.problem.stages = 3;
   EXPECT_THAT(refusal(odd), HasSubstr("zb-v puts 2 stages on each place; 3 are no multiple"));

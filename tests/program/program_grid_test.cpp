@@ -32,7 +32,7 @@ void expect_verified(const Graph& graph, const Plan& plan, std::int64_t batch, c
 // Whether the schedule takes m micro-batches on p places with v chunks each; else the rule that its refusal must name.
 std::string refusal(const std::string& schedule, int m, int p, int v) {
   const schedules::Placement placement = schedules::by_name(schedule).placement;
-  if (placement == schedules::Placement::in_turn) return v > 1 && m % p != 0 ? "m mod p = 0" : "";
+  if (placement == schedules::Placement::in_turn) return v > 1 && m % p != 0 ? "must be a multiple of" : "";
   if (placement == schedules::Placement::vee) return v == 2 ? "" : "places stages s and 2p - 1 - s";
   if (schedule == "zb-greedy") return "";
   if (v > 1) return placement == schedules::Placement::both_ways ? "in pairs" : "one stage a device";

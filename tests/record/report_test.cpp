@@ -84,6 +84,16 @@ TEST(Paper, JudgesOursBesideThePublished) {
   EXPECT_EQ(rows[3].kind, "simulated");
 }
 
+TEST(Paper, AFigureThatNobodyPublishedIsLeftBlank) {
+  const auto rows =
+      paper_rows(read_published("metric,published,source,why\nbatch,,no paper has it,never\n", "sheet.csv"),
+                 table_of({{"dp", 1, 32}}), test_axes());
+  EXPECT_EQ(rows[0].verdict, "nothing published");
+  EXPECT_EQ(*rows[0].ours, 32);
+  EXPECT_THAT(readable(rows).rows[0],
+              ElementsAre("", "", "batch", "-", "32", "", "simulated", "nothing published", "no paper has it"));
+}
+
 TEST(Paper, RefusesWhatIsWrong) {
   const auto refusal = [](const std::string& sheet) {
     try {

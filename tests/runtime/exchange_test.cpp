@@ -117,7 +117,7 @@ TEST(Exchange, NoReceiveIsPostedIntoABufferInUse) {
   }
 }
 
-TEST(Exchange, SendsCopyAndTakeANewBufferWhileOthersAreInFlight) {
+TEST(Exchange, SendsCopyAndTakeTheNextBufferWhileOthersAreInFlight) {
   Nobody nobody;
   SecondStage stage(3, 1);
   const auto bytes = static_cast<std::size_t>(stage.exchange->transfer_bytes(stage.sends[0]));
@@ -126,7 +126,8 @@ TEST(Exchange, SendsCopyAndTakeANewBufferWhileOthersAreInFlight) {
   for (std::size_t k = 0; k < 3; ++k) {
     std::fill(data.begin(), data.end(), static_cast<std::byte>(k + 1));
     if (k == 2) stage.transport.messages[0].done = true;
-    stage.exchange->send(stage.sends[k], data.data(), nobody);
+    stage.exchange->make_room(stage.sends[k], nobody);
+    stage.exchange->send(stage.sends[k], data.data());
   }
   std::fill(data.begin(), data.end(), std::byte{0});  // the sender goes on computing
   const auto& sent = stage.transport.messages;
@@ -151,7 +152,8 @@ TEST(Exchange, EvaluationWaitsOnceAWindowOfSendsIsInFlight) {
   for (const Instruction& instruction : program.ranks[0].instructions) {
     if (instruction.kind != InstructionKind::send_activation) continue;
     const std::vector<std::byte> data(static_cast<std::size_t>(exchange.transfer_bytes(instruction.transfer)));
-    exchange.send(instruction.transfer, data.data(), nobody);
+    exchange.make_room(instruction.transfer, nobody);
+    exchange.send(instruction.transfer, data.data());
     largest = std::max(largest, exchange.transfer_bytes(instruction.transfer));
   }
   EXPECT_EQ(transport.messages.size(), 6U);

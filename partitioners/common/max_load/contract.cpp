@@ -18,10 +18,10 @@ void make_distinct(std::vector<std::size_t>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-// JoinedItems of a directed graph, numbered so that every edge goes from a lower or equal number to a higher one.
-class JoinedItems {
+// Components of a directed graph, numbered so that every edge goes from a lower or equal number to a higher one.
+class JoinedComponents {
  public:
-  explicit JoinedItems(const std::vector<std::vector<std::size_t>>& after)
+  explicit JoinedComponents(const std::vector<std::vector<std::size_t>>& after)
       : after_(after), component_(after.size(), kNone), index_(after.size(), kNone), low_(after.size(), 0) {
     for (std::size_t v = 0; v < after.size(); ++v) {
       if (index_[v] == kNone) visit(v);
@@ -123,7 +123,7 @@ std::vector<Transfer> merged_transfers(const Model& model, const std::vector<std
 }  // namespace
 
 Model contracted(const Model& model, const std::vector<std::size_t>& group_of) {
-  const JoinedItems components(edges_with_groups(model, group_of));
+  const JoinedComponents components(edges_with_groups(model, group_of));
   const std::vector<std::size_t>& item_of = components.of();
   Model result;
   result.kinds = model.kinds;

@@ -14,8 +14,11 @@
 namespace millrace::comm {
 namespace {
 
-// ENVIRONMENT: a helper that tests every 100 us hides a 16 MiB reduction behind 50 ms of compute.
-constexpr std::chrono::microseconds kNap{100};
+// A helper that tests every 100 us hides a 16 MiB reduction behind 50 ms of compute: a reduction has many steps, each
+// of which waits for a test. A message has one or two, and most of the time what is in flight are receives posted ahead
+// of peers that compute: the longer nothing ends, the longer the naps, each of which costs two switches on a busy core.
+constexpr std::chrono::microseconds kShortestNap{100};
+constexpr std::chrono::microseconds kLongestNap{800};
 constexpr int kSpins = 200;  // polls before the waiting thread begins to nap
 constexpr std::chrono::microseconds kWaitNap{20};
 
@@ -60,11 +63,13 @@ Ticket MpiTransport::open_ticket() {
     free_.push_back(static_cast<Ticket>(requests_.size()));
     requests_.emplace_back();
     active_.reserve(requests_.size());
+    reducing_.reserve(requests_.size());
   }
   const Ticket ticket = free_.back();
   free_.pop_back();
   requests_[static_cast<std::size_t>(ticket)].clear();
   active_.push_back(ticket);
+  nap_ = kShortestNap;
   return ticket;
 }
 
@@ -77,7 +82,7 @@ Ticket MpiTransport::send(std::span<const std::byte> data, int peer, int tag) {
     check_mpi(MPI_Isend(data.data() + at, count, MPI_BYTE, peer, tag, messages_, &requests.back()), "MPI_Isend");
   });
   bytes_sent_ += static_cast<std::int64_t>(data.size());
-  work_.notify_one();
+  if (active_.size() == 1) work_.notify_one();
   return ticket;
 }
 
@@ -90,7 +95,7 @@ Ticket MpiTransport::receive(std::span<std::byte> data, int peer, int tag) {
     check_mpi(MPI_Irecv(data.data() + at, count, MPI_BYTE, peer, tag, messages_, &requests.back()), "MPI_Irecv");
   });
   bytes_received_ += static_cast<std::int64_t>(data.size());
-  work_.notify_one();
+  if (active_.size() == 1) work_.notify_one();
   return ticket;
 }
 
@@ -126,6 +131,8 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
   });
   bytes_sent_ += count * bytes;
   bytes_received_ += count * bytes;
+  reducing_.push_back(ticket);
+  reduction_started_ = true;
   work_.notify_one();
   return ticket;
 }
@@ -137,10 +144,15 @@ bool MpiTransport::advance(Ticket ticket) {
   return done != 0;
 }
 
+void MpiTransport::forget(Ticket ticket) {
+  std::erase(active_, ticket);
+  std::erase(reducing_, ticket);
+}
+
 bool MpiTransport::test(Ticket ticket) {
   const std::unique_lock lock(mutex_);
   if (!advance(ticket)) return false;
-  std::erase(active_, ticket);  // gone already when the helper saw its end
+  forget(ticket);  // gone already when the helper saw its end
   free_.push_back(ticket);
   return true;
 }
@@ -168,16 +180,19 @@ void MpiTransport::progress() {
     try {
       // One test of an unfinished operation enters MPI's progress engine, which serves all in flight; a test of a
       // finished one does not, so it leaves the list though its ticket is not yet spent.
-      if (advance(active_.front())) {
-        active_.erase(active_.begin());
+      const Ticket ticket = reducing_.empty() ? active_.front() : reducing_.front();
+      if (advance(ticket)) {
+        forget(ticket);
+        nap_ = kShortestNap;
         continue;
       }
     } catch (const Error&) {
       return;  // the issuing thread meets the same failure at its wait and reports it
     }
-    lock.unlock();
-    std::this_thread::sleep_for(kNap);
-    lock.lock();
+    reduction_started_ = false;
+    const std::chrono::microseconds nap = reducing_.empty() ? nap_ : kShortestNap;
+    nap_ = std::min(2 * nap, kLongestNap);
+    work_.wait_for(lock, nap, [this] { return stop_ || reduction_started_; });
   }
 }
 

@@ -2,6 +2,7 @@
 // caller computes (METHODS 8: non-blocking MPI operations do not progress by themselves).
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ class MpiTransport final : public Transport {
   Ticket open_ticket();
   bool advance(Ticket ticket);  // with mutex_ held
   void progress();
+  void forget(Ticket ticket);  // with mutex_ held: it is done
 
   MpiTransportOptions options_;
   MPI_Comm messages_ = MPI_COMM_NULL;
@@ -64,7 +66,10 @@ class MpiTransport final : public Transport {
   std::condition_variable work_;
   std::vector<std::vector<MPI_Request>> requests_;  // by ticket
   std::vector<Ticket> free_;
-  std::vector<Ticket> active_;  // not known to be done
+  std::vector<Ticket> active_;        // not known to be done
+  std::vector<Ticket> reducing_;      // of them, the reductions
+  std::chrono::microseconds nap_{0};  // of the helper, the next one
+  bool reduction_started_ = false;    // while it napped
   bool stop_ = false;
   std::thread helper_;
 };

@@ -87,7 +87,6 @@ class Conv2d : public OpKernel {
  public:
   Conv2d(const Site& site, const Layouts& layouts)
       : engine_(site.engine),
-        parameters_(site.parameters),
         shape_(convolution_shape(site.graph, site.op, site.rows)),
         plain_weights_(plain_desc(shape_.weights)) {
     const MemoryDesc source = layouts.desc(site.op.inputs[0]);
@@ -99,11 +98,10 @@ class Conv2d : public OpKernel {
   }
 
   std::int64_t scratch_bytes() const override { return scratch_; }
-  std::int64_t packed_bytes() const { return packed_ ? bytes(packed_.get_desc()) : 0; }
 
   void forward(const OpCall& call) override {
     forward_.bind(0, forward_source_.read(call.inputs[0], call.scratch));
-    forward_.bind(1, packed_weights(call));
+    forward_.bind(1, forward_weights_.read(call.parameters[0], call.scratch));
     forward_.bind(2, forward_destination_.target(call.outputs[0], call.scratch));
     forward_.bind(3, call.scratch);
     if (shape_.bias) forward_.bind(4, call.parameters[1]);
@@ -152,15 +150,10 @@ class Conv2d : public OpKernel {
     const ConvolutionPass pass = fast_pass(engine_, Pass::forward, shape_, source, destination);
     std::int64_t scratch = aligned(bytes(pass.scratchpad));
     forward_source_ = Port(engine_, source, pass.source, scratch);
+    forward_weights_ = Port(engine_, plain_weights_, pass.weights, scratch);
     forward_destination_ = Port(engine_, pass.destination, destination, scratch);
     forward_ = Primitive(engine_, pass.primitive,
                          arguments(pass, DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS));
-    if (pass.weights != plain_weights_) {
-      pack_ = make_reorder(engine_, plain_weights_, pass.weights);
-      pack_place_ = scratch;
-      scratch += aligned(pack_->scratch);
-      packed_ = dnnl::memory(pass.weights, engine_.engine);
-    }
     scratch_ = std::max(scratch_, scratch);
   }
 
@@ -208,31 +201,15 @@ class Conv2d : public OpKernel {
     return list;
   }
 
-  /// The weights in the layout of the forward pass, copied when they have changed.
-  const void* packed_weights(const OpCall& call) {
-    if (!pack_) return call.parameters[0];
-    if (packed_version_ != parameters_.version()) {
-      pack_->primitive.bind(0, call.parameters[0]);
-      pack_->primitive.bind(1, packed_.get_data_handle());
-      pack_->primitive.bind(2, static_cast<std::byte*>(call.scratch) + pack_place_);
-      pack_->primitive.execute();
-      packed_version_ = parameters_.version();
-    }
-    return packed_.get_data_handle();
-  }
-
   const Engine& engine_;
-  const StageParameters& parameters_;
   ConvolutionShape shape_;
   MemoryDesc plain_weights_;
   std::int64_t scratch_ = 0;
 
   Primitive forward_;
-  Port forward_source_, forward_destination_;
-  std::optional<Reorder> pack_;
-  std::int64_t pack_place_ = 0;
-  dnnl::memory packed_;
-  std::uint64_t packed_version_ = 0;  // versions start at 1
+  // Weights are brought into the pass's layout for each call: that costs under a hundredth of its time, and a copy of
+  // them all as much memory as the weights.
+  Port forward_source_, forward_weights_, forward_destination_;
 
   Primitive backward_data_;
   Port data_source_, data_weights_, data_destination_;
@@ -246,10 +223,8 @@ class Conv2d : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, std::int64_t& held) {
-  auto kernel = std::make_unique<Conv2d>(site, layouts);
-  held += kernel->packed_bytes();
-  return kernel;
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts) {
+  return std::make_unique<Conv2d>(site, layouts);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -13,8 +13,8 @@ std::unique_ptr<OpKernel> make_attention(const Site& site);
 std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
 std::unique_ptr<OpKernel> make_batch_norm(const Site& site);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
-/// Reads and writes each tensor in the layout that `layouts` gives it; adds the bytes of its packed weights to `held`.
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, std::int64_t& held);
+/// Reads and writes each tensor in the layout that `layouts` gives it.
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts);
 std::unique_ptr<OpKernel> make_copy(const Site& site);  ///< reshape and flatten
 std::unique_ptr<OpKernel> make_cross_entropy(const Site& site);
 std::unique_ptr<OpKernel> make_dropout(const Site& site);

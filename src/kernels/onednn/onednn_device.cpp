@@ -17,8 +17,7 @@ class OnednnDevice : public Device {
     if (parameters.precision() != Precision::fp32) {
       throw InvalidInput("kernels 'onednn' compute in fp32 only; allowed in fp64: auto, reference");
     }
-    return make_stage_executable(stage, parameters, options,
-                                 std::make_unique<onednn::OnednnFactory>(stage, parameters, options));
+    return make_stage_executable(stage, parameters, options, std::make_unique<onednn::OnednnFactory>(stage, options));
   }
 };
 

@@ -46,19 +46,18 @@ constexpr Kind kKinds[] = {
 
 }  // namespace
 
-OnednnFactory::OnednnFactory(const StageGraph& stage, const StageParameters& parameters, const CompileOptions& options)
+OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options)
     : graph_(*stage.graph),
-      parameters_(parameters),
       options_(options),
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_) {}
 
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);
-  const Site site{graph_,   op,      options_.rows, options_.training,         options_.seed,
-                  threads_, engine_, parameters_,   layouts_.working_block(op)};
+  const Site site{graph_,        op,       options_.rows, options_.training,
+                  options_.seed, threads_, engine_,       layouts_.working_block(op)};
   if (op.schema->name == "conv2d") {
-    return make_conv2d(site, layouts_, held_bytes_);
+    return make_conv2d(site, layouts_);
   }
   for (const Kind& kind : kKinds) {
     if (kind.name != op.schema->name) continue;

@@ -10,22 +10,19 @@ namespace millrace::kernels::onednn {
 /// fp32 only. Uses as many threads as OpenMP gives when it is made.
 class OnednnFactory : public KernelFactory {
  public:
-  /// `stage.graph` and `parameters` outlive it and its kernels, and so does the factory its kernels.
-  OnednnFactory(const StageGraph& stage, const StageParameters& parameters, const CompileOptions& options);
+  /// `stage.graph` outlives it and its kernels, and so does the factory its kernels.
+  OnednnFactory(const StageGraph& stage, const CompileOptions& options);
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
-  std::int64_t held_bytes() const override { return held_bytes_; }
 
  private:
   Engine engine_;
   const Graph& graph_;
-  const StageParameters& parameters_;
   CompileOptions options_;
   int threads_;
   Layouts layouts_;
-  std::int64_t held_bytes_ = 0;  // of packed weights
 };
 
 }  // namespace millrace::kernels::onednn

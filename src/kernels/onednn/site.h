@@ -7,7 +7,6 @@
 #include "graph/graph.h"
 #include "kernels/onednn/dnnl_api.h"
 #include "kernels/op_kernel.h"
-#include "kernels/stage_parameters.h"
 
 namespace millrace::kernels::onednn {
 
@@ -20,8 +19,7 @@ struct Site {
   std::uint64_t seed;
   int threads;  ///< that its loops use
   const Engine& engine;
-  const StageParameters& parameters;  ///< for their version only: values come with the calls
-  int block;                          ///< channels of a block in its images (8, 16), 0 where they are plain
+  int block;  ///< channels of a block in its images (8, 16), 0 where they are plain
 
   const Dims& input_dims(std::size_t i = 0) const { return graph.tensor(op.inputs[i]).shape.dims; }
   const Dims& output_dims(std::size_t i = 0) const { return graph.tensor(op.outputs[i]).shape.dims; }

@@ -9,6 +9,7 @@
 
 #include "record/page/assets.h"
 #include "record/page/charts.h"
+#include "record/page/pictures.h"
 #include "record/scaling.h"
 #include "record/table_text.h"
 
@@ -16,29 +17,6 @@ namespace millrace::record {
 namespace {
 
 using nlohmann::json;
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // A script element ends at "</", wherever that stands.
 std::string in_script(std::string text) {
@@ -171,6 +149,8 @@ std::string report_page(const std::string& title, const std::vector<Results>& al
     data.push_back(chart_json(chart));
     pictures += chart_html(chart);
   }
+  std::string drawn;
+  for (const Results& results : all) drawn += timeline_html(results) + stage_map_html(results);
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "
@@ -180,7 +160,9 @@ std::string report_page(const std::string& title, const std::vector<Results>& al
   html += "<button type=\"button\" id=\"theme\">Light or dark</button></header>\n<main>\n";
   html += context_html(all) + verdicts_html(cells, paper);
   if (!scaling.rows.empty()) html += "<h2>Scaling</h2>\n" + table_html(readable(scaling), "Speed-up and efficiency");
-  html += "<h2>Charts</h2>\n<div class=\"charts\">\n" + pictures + "</div>\n<h2>Cells</h2>\n";
+  html += "<h2>Charts</h2>\n<div class=\"charts\">\n" + pictures + "</div>\n";
+  if (!drawn.empty()) html += "<h2>Plans</h2>\n" + drawn;
+  html += "<h2>Cells</h2>\n";
   html += table_html(readable(essential(all)), "All cells; a column's name sorts by it", " id=\"cells\"");
   html += "</main>\n<script type=\"application/json\" id=\"charts\">" + in_script(data.dump()) + "</script>\n";
   html += fmt::format("<!-- Chart.js, under this licence:\n{}-->\n<script>{}</script>\n<script>\n{}</script>\n",

@@ -108,11 +108,43 @@
     });
   };
 
+  // A timeline shows the part of its time between `from` and `from + width`; no text is in it that could be stretched.
+  const zoomable = picture => {
+    const [, , whole, height] = picture.getAttribute("viewBox").split(" ").map(Number);
+    let from = 0, width = whole;
+    const show = (start, part) => {
+      width = Math.min(whole, Math.max(whole / 1000, part));
+      from = Math.min(whole - width, Math.max(0, start));
+      picture.setAttribute("viewBox", `${from} 0 ${width} ${height}`);
+    };
+    const zoom = (factor, at = 0.5) => factor ? show(from + width * at * (1 - factor), width * factor) : show(0, whole);
+    for (const button of picture.parentElement.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => zoom(Number(button.dataset.zoom)));
+    }
+    picture.addEventListener("keydown", event => {
+      const keys = { "+": () => zoom(0.5), "-": () => zoom(2), "0": () => zoom(0),
+                     ArrowLeft: () => show(from - width / 4, width), ArrowRight: () => show(from + width / 4, width) };
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+    picture.addEventListener("wheel", event => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      zoom(event.deltaY < 0 ? 0.8 : 1.25, event.offsetX / picture.clientWidth);
+    }, { passive: false });
+    let held = null;
+    picture.addEventListener("pointerdown", event => { held = { x: event.clientX, from }; picture.setPointerCapture(event.pointerId); });
+    picture.addEventListener("pointermove", event => { if (held) show(held.from - (event.clientX - held.x) / picture.clientWidth * width, width); });
+    picture.addEventListener("pointerup", () => { held = null; });
+  };
+
   root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   for (const chart of JSON.parse(document.getElementById("charts").textContent)) {
     charts.push({ chart, drawn: draw(chart) });
     walk(chart, document.getElementById("chart-" + chart.id));
   }
+  document.querySelectorAll(".timeline").forEach(zoomable);
   document.getElementById("theme").addEventListener("click", () => setTheme(theme() === "dark" ? "light" : "dark"));
   sortable(document.getElementById("cells"));
 })();

@@ -1,0 +1,203 @@
+// Measures or reads profiles and holds them against the session.
+#include "app/measured_costs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/job_speed.h"
+#include "app/profile_text.h"
+#include "base/count.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cluster/local.h"
+#include "cost/analytic.h"
+#include "cost/measured.h"
+#include "probe/operator_profile.h"
+#include "probe/processor.h"
+#include "record/profile_file.h"
+#include "runtime/optimizer.h"
+#include "runtime/step_sums.h"
+#include "runtime/trainer.h"
+
+namespace millrace::app {
+namespace {
+
+constexpr double kFlopsOfRun = 50e9;         // half a second of one core
+constexpr Seconds kTimeOfSizeAtStart{0.05};  // where a command measures before it begins
+
+double flops_per_row(const Graph& graph) {
+  double flops = 0;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const Operator& node = graph.op(op);
+    const OpFlops each = node.schema->flops(node.attributes, graph.shapes(op));
+    flops += each.forward + each.backward_input + each.backward_weight;
+  }
+  return flops;
+}
+
+// What an update instruction does to one tensor: the squares for the norm, once to see that they are finite and once to
+// add them, the step, and the gradient back to zero. A rate of zero keeps the weights while they are measured.
+probe::MakeStep optimizer_step(const Session& session) {
+  return [&session](kernels::StageParameters& parameters) -> probe::Step {
+    const auto optimizer =
+        std::make_shared<runtime::Optimizer>(session.graph, parameters, session.experiment.train.optimizer);
+    return [optimizer, &parameters](std::size_t position) {
+      volatile double squares = runtime::gradient_squares(parameters, position);
+      squares = squares + runtime::gradient_squares(parameters, position);
+      optimizer->update(position, 1, {.learning_rate = 0});
+      parameters.zero_gradients(position, 1);
+    };
+  };
+}
+
+bool is_local(const Session& session) { return session.cluster.kind() == cluster::Kind::local; }
+
+// Whether the ranks that the session plans for are those that run.
+bool has_ranks(const Session& session, const comm::World& world) {
+  return is_local(session) && world.size() > 1 && world.size() == session.cluster.size();
+}
+
+// \param threads  of a rank; 0: of no interest.
+cost::Profile read_kept(const Session& session, std::int64_t threads) {
+  const std::string file = session.experiment.costs.file->string();
+  cost::Profile profile = record::read_profile(file);
+  cost::ProfileUse use;
+  use.precision = precision_name(session.experiment);
+  use.kernels = runtime::make_device(session.experiment.train)->name();
+  if (is_local(session)) {
+    use.cpu = probe::processor_name();
+    use.threads = threads;
+  }
+  if (const std::string why = cost::why_not_usable(profile, session.graph, use); !why.empty()) {
+    const int ranks = session.cluster.size();
+    throw InvalidInput(fmt::format("{}: {}: {}; measure again: {}millrace profile EXP.yaml -o {} --overwrite",
+                                   cited(session.experiment, "costs"), file, why,
+                                   is_local(session) && ranks > 1 ? fmt::format("mpirun -n {} ", ranks) : "", file));
+  }
+  return profile;
+}
+
+// Speeds and links of the profile's job become those of the cluster.
+void take_job(Session& session, const cost::MeasuredJob& job) {
+  if (!is_local(session) || job.speeds.size() != static_cast<std::size_t>(session.cluster.size())) return;
+  std::vector<double> speeds = job.speeds;
+  for (const auto& [rank, factor] : session.experiment.slowdown) speeds[static_cast<std::size_t>(rank)] /= factor;
+  session.cluster = cluster::with_measurements(session.cluster, speeds, job.within, job.between);
+  session.measured_speeds = true;
+}
+
+std::string measured_line(const Session& session) {
+  const cost::Profile& profile = *session.profile;
+  std::string line =
+      fmt::format("costs: {} at {}, {}", counted(static_cast<std::int64_t>(profile.operators.size()), "operator"),
+                  counted(static_cast<std::int64_t>(profile.sizes.size()), "micro-batch size"),
+                  session.experiment.costs.file ? "read from " + session.experiment.costs.file->string() : "measured");
+  if (session.measured_speeds) {
+    std::vector<std::string> speeds;
+    for (const cluster::Device& device : session.cluster.devices())
+      speeds.push_back(fmt::format("{:.2f}", device.speed));
+    line += fmt::format("; speeds of the ranks {}", join(speeds));
+  }
+  if (const auto& link = profile.job.within) {
+    line += fmt::format("; link {:.2f} GB/s, {}", link->bandwidth.value() / 1e9, format(link->latency));
+  }
+  return line + fmt::format("; in {}", format(Seconds(session.measuring_s)));
+}
+
+}  // namespace
+
+std::unique_ptr<cost::CostModel> make_costs(const Session& session) { return make_costs(session, session.cluster); }
+
+std::unique_ptr<cost::CostModel> make_costs(const Session& session, const cluster::Cluster& cluster) {
+  if (session.profile) return std::make_unique<cost::MeasuredCost>(*session.profile, cluster);
+  if (session.experiment.costs.measured) {
+    throw InvalidInput(fmt::format(
+        "{}: measured: this command measures nothing; give it a profile: millrace profile EXP.yaml -o p.h5, "
+        "then costs: p.h5",
+        cited(session.experiment, "costs")));
+  }
+  return std::make_unique<cost::AnalyticCost>(session.graph, cluster, precision_name(session.experiment));
+}
+
+std::vector<std::int64_t> rows_to_measure(const Session& session) {
+  const PlanSection& plan = session.experiment.plan;
+  const std::int64_t batch = session.experiment.data.batch;
+  std::int64_t parts = plan.pipelines.value_or(1);
+  if (!plan.micro_batches.empty()) parts *= *std::min_element(plan.micro_batches.begin(), plan.micro_batches.end());
+  std::int64_t longest = plan.file ? batch : (batch + parts - 1) / parts;
+  if (plan.micro_batch_size && !plan.file) longest = *plan.micro_batch_size;
+  constexpr std::int64_t kLeast = 8;
+  const double affordable = kFlopsOfRun / std::max(1.0, flops_per_row(session.graph));
+  if (affordable < static_cast<double>(longest)) {
+    longest = std::min(longest, std::max(kLeast, static_cast<std::int64_t>(affordable)));
+  }
+  std::vector<std::int64_t> rows;
+  for (std::int64_t size = 1; size < longest; size *= 2) rows.push_back(size);
+  rows.push_back(longest);
+  return rows;
+}
+
+cost::Profile measure_profile(const Session& session, const std::vector<std::int64_t>& rows, Seconds time_of_size,
+                              const comm::World& world) {
+  world.on_root_then_all([&] {
+    if (const std::string why_not = why_not_trainable(session.graph); !why_not.empty()) {
+      throw InvalidInput(
+          fmt::format("model {}: {}: there is nothing to measure", session.experiment.model.name, why_not));
+    }
+    return std::string();
+  });
+  const auto device = device_for_measuring(session);
+  probe::ProfileOptions options;
+  options.rows = rows;
+  options.precision = session.experiment.train.precision;
+  options.seed = session.experiment.seed;
+  options.time_of_size = time_of_size;
+  if (world.size() > 1) options.together = [&world] { world.barrier(); };
+  cost::Profile profile = probe::profile_operators(session.graph, *device, options, optimizer_step(session));
+  profile.cpu = probe::processor_name();
+  profile.threads = threads_of(session);
+  if (has_ranks(session, world)) profile.job = measure_job(session, world);
+  return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
+}
+
+void take_measured_costs(Session& session, const Arguments& arguments, const comm::World& world) {
+  const CostsSection& costs = session.experiment.costs;
+  if (arguments.command == "profile" || (!costs.measured && !costs.file)) return;
+  const auto start = std::chrono::steady_clock::now();
+  cost::Profile profile;
+  if (costs.file) {
+    profile = profile_from_json(nlohmann::json::parse(
+        world.on_root_then_all([&] { return profile_json(read_kept(session, threads_of(session))).dump(); })));
+    if (has_ranks(session, world)) profile.job = measure_job(session, world);
+  } else {
+    world.on_root_then_all([&] {
+      if (session.cluster.emulated()) {
+        throw InvalidInput(
+            fmt::format("{}: measured: the ranks of an emulated cluster compute nothing; give it a profile: millrace "
+                        "profile EXP.yaml -o p.h5, then costs: p.h5",
+                        cited(session.experiment, "costs")));
+      }
+      return std::string();
+    });
+    profile = measure_profile(session, rows_to_measure(session), kTimeOfSizeAtStart, world);
+  }
+  take_job(session, profile.job);
+  session.profile = std::make_shared<cost::Profile>(std::move(profile));
+  session.measuring_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (world.root()) log::notice(measured_line(session));
+}
+
+void take_kept_costs(Session& session) {
+  if (!session.experiment.costs.file) return;
+  cost::Profile profile = read_kept(session, 0);  // ranks that run elsewhere have threads of their own
+  take_job(session, profile.job);
+  session.profile = std::make_shared<cost::Profile>(std::move(profile));
+}
+
+}  // namespace millrace::app
