@@ -70,12 +70,12 @@ TEST(Bench, WhatIsNotThereIsNamed) {
 // A case that runs for real, without a peer.
 TEST(Bench, TrainMeasuresSpeedMemoryAndKernels) {
   const Workplace place;
-  place.write(
-      "l.yaml",
-      "bench: train\nrows:\n  - case: small, one process\n"
-      "    model: {name: mlp, options: {inputs: 8, hidden: [16], classes: 4}}\n"
-      "    data: {batch: 8}\n    plan: {micro_batches: 1}\n"
-      "    train: {iterations: 4, evaluate_every: off}\n  - case: other\n    model: {name: lenet}\n    data: {batch: 8}\n");
+  place.write("l.yaml",
+              "bench: train\nrows:\n  - case: small, one process\n"
+              "    model: {name: mlp, options: {inputs: 8, hidden: [16], classes: 4}}\n"
+              "    data: {batch: 8}\n    plan: {micro_batches: 1}\n"
+              "    train: {iterations: 4, evaluate_every: off}\n  - case: other\n    model: {name: lenet}\n    data: "
+              "{batch: 8}\n");
   const Outcome outcome =
       place.run({"bench", "train", "--data", "l.yaml", "--only", "small*", "--rounds", "2", "--format", "json"});
   expect_done(place, outcome);
