@@ -160,8 +160,9 @@ class BatchNorm : public OpKernel {
                             : kLanes),
         groups_((channels_ + width_ - 1) / width_) {}
 
-  /// Of each channel: mean, 1/σ, then scale and shift, in whose place backward_input leaves Σ dy and Σ dy·x̂.
-  std::int64_t extra_bytes() const override { return training_ ? 4 * channels_ * kFloatBytes : 0; }
+  /// Of each channel: mean, 1/σ, from backward_input Σ dy and Σ dy·x̂ (which a forward that runs again between the
+  /// halves of backward must leave alone), and with ReLU scale and shift.
+  std::int64_t extra_bytes() const override { return training_ ? (relu_ ? 6 : 4) * channels_ * kFloatBytes : 0; }
 
   void forward(const OpCall& call) override {
     parallel_tasks(threads_, groups_, rows_ * channels_ * places_, [&](std::int64_t group, int) {
@@ -187,8 +188,9 @@ class BatchNorm : public OpKernel {
         if (!training_) continue;
         extra(call)[first + l] = static_cast<float>(mean[at(l)]);
         extra(call)[channels_ + first + l] = static_cast<float>(inverse);
-        extra(call)[2 * channels_ + first + l] = scale[at(l)];
-        extra(call)[3 * channels_ + first + l] = shift[at(l)];
+        if (!relu_) continue;
+        extra(call)[4 * channels_ + first + l] = scale[at(l)];
+        extra(call)[5 * channels_ + first + l] = shift[at(l)];
       }
       spread(scale);
       spread(shift);
@@ -209,8 +211,9 @@ class BatchNorm : public OpKernel {
       for (std::int64_t l = 0; l < width(group); ++l) {
         back.mean[at(l)] = extra(call)[first + l];
         inverse[at(l)] = extra(call)[channels_ + first + l];
-        back.scale[at(l)] = extra(call)[2 * channels_ + first + l];
-        back.shift[at(l)] = extra(call)[3 * channels_ + first + l];
+        if (!relu_) continue;
+        back.scale[at(l)] = extra(call)[4 * channels_ + first + l];
+        back.shift[at(l)] = extra(call)[5 * channels_ + first + l];
       }
       for (Lanes* lanes : {&back.mean, &inverse, &back.scale, &back.shift}) spread(*lanes);
       Totals sum{};
