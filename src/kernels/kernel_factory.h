@@ -17,6 +17,10 @@ class KernelFactory {
 
   virtual std::unique_ptr<OpKernel> make(OpId op) = 0;
 
+  /// Whether the kernel of the operator before `op` does its work too: `op` has one input and one output, which share
+  /// their buffers, values and gradients alike, and its own kernel does nothing. Asked for before make().
+  virtual bool absorbed(OpId /*op*/) const { return false; }
+
   /// Bytes of activation `tensor` (and of its gradient) for all rows.
   virtual std::int64_t tensor_bytes(TensorId tensor) const = 0;
 

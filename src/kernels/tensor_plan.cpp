@@ -65,11 +65,20 @@ class TensorPlanner {
     // Passes never overlap in time, so they share the workspace behind the stage's input gradients.
     const std::int64_t base = plan_.workspace_bytes;
     plan_.workspace_bytes += std::max(forward_.assign(base), backward_.assign(base));
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      if (!absorbed(i)) continue;
+      const TensorId before = op(i).inputs[0], after = op(i).outputs[0];
+      plan_.values[after] = plan_.values.at(before);
+      if (const auto gradient = plan_.gradients.find(after); gradient != plan_.gradients.end()) {
+        plan_.gradients[before] = Place(gradient->second);
+      }
+    }
     return std::move(plan_);
   }
 
  private:
   const Operator& op(std::size_t position) const { return stage_.graph->op(stage_.ops[position]); }
+  bool absorbed(std::size_t position) const { return factory_.absorbed(stage_.ops[position]); }
   /// Time in the backward pass of the operator at `position`.
   std::int64_t backward_time(std::size_t position) const { return backward_times_[position]; }
 
@@ -92,6 +101,10 @@ class TensorPlanner {
       if (recompute_times_[i] >= 0) saved.insert(op(i).inputs.begin(), op(i).inputs.end());
     }
     for (const TensorId tensor : again_.dropped) saved.erase(tensor);
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {  // where the values really are
+      const bool kept = absorbed(i) && (saved.contains(op(i).outputs[0]) || holds(stage_.outputs, op(i).outputs[0]));
+      if (kept) saved.insert(op(i).inputs[0]);
+    }
     return saved;
   }
 
@@ -101,8 +114,14 @@ class TensorPlanner {
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       for (const TensorId input : op(i).inputs) last_read[input] = static_cast<std::int64_t>(i);
     }
+    for (std::size_t i = stage_.ops.size(); i-- > 0;) {
+      if (!absorbed(i)) continue;
+      const auto read = last_read.find(op(i).outputs[0]);
+      if (read != last_read.end()) last_read[op(i).inputs[0]] = read->second;
+    }
     for (const TensorId input : stage_.inputs) plan_.values[input] = in_slot(factory_.tensor_bytes(input));
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      if (absorbed(i)) continue;
       for (const TensorId output : op(i).outputs) {
         const std::int64_t bytes = factory_.tensor_bytes(output);
         Place& place = plan_.values[output];
@@ -157,7 +176,7 @@ class TensorPlanner {
     std::unordered_map<TensorId, std::size_t> producers;
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       const TensorId output = op(i).outputs[0];
-      producers[output] = i;
+      producers[output] = absorbed(i) ? producers.at(op(i).inputs[0]) : i;
       const bool loss = stage_.ops[i] == stage_.graph->loss();
       if (loss && !plan_.gradients.contains(output)) plan_.gradients[output] = in_slot(factory_.tensor_bytes(output));
     }
@@ -167,7 +186,7 @@ class TensorPlanner {
       std::vector<Place>& added = plan_.ops[i].added;
       added.resize(op(i).inputs.size());
       for (std::size_t k = 0; k < added.size(); ++k) {
-        if (!flow_.wanted[i][k]) continue;
+        if (!flow_.wanted[i][k] || absorbed(i)) continue;
         const TensorId input = op(i).inputs[k];
         if (!begun.insert(input).second) {
           backward_.request(added[k], factory_.tensor_bytes(input), backward_time(i), backward_time(i));
@@ -226,7 +245,8 @@ class TensorPlanner {
   const KernelFactory& factory_;
   std::span<const std::unique_ptr<OpKernel>> kernels_;
   std::vector<std::int64_t> backward_times_;   // by position
-  std::vector<std::int64_t> recompute_times_;  // by position, in the backward pass; -1: does not run again
+  std::vector<std::int64_t> recompute_times_;  // by position, in the backward
+                                               // pass; -1: does not run again
   TensorPlan plan_;
   PassMemory forward_;
   PassMemory backward_;

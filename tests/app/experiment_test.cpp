@@ -40,6 +40,7 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
   EXPECT_EQ(e.train.precision, kernels::Precision::fp32);
   EXPECT_EQ(e.train.kernels, "auto");
   EXPECT_EQ(e.train.evaluate_every, 0);
+  EXPECT_TRUE(e.train.evaluates);
   EXPECT_EQ(e.train.seed, 1U);
   EXPECT_EQ(e.output, "results/tiny.h5");
 }

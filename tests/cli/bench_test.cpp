@@ -67,5 +67,41 @@ TEST(Bench, WhatIsNotThereIsNamed) {
                    {"planner_workloads.yaml matches 'nothing'", "layer/gnmt_training"});
 }
 
+// A case that runs for real, without a peer.
+TEST(Bench, TrainMeasuresSpeedMemoryAndKernels) {
+  const Workplace place;
+  place.write("l.yaml",
+              "bench: train\nrows:\n  - case: small, one process\n"
+              "    model: {name: mlp, options: {inputs: 8, hidden: [16], classes: 4}}\n"
+              "    data: {batch: 8}\n    plan: {micro_batches: 1}\n"
+              "    train: {iterations: 4, evaluate_every: off}\n  - case: other\n    model: {name: lenet}\n    data: "
+              "{batch: 8}\n");
+  const Outcome outcome =
+      place.run({"bench", "train", "--data", "l.yaml", "--only", "small*", "--rounds", "2", "--format", "json"});
+  expect_done(place, outcome);
+  const nlohmann::json rows = document(outcome).at("rows");
+  ASSERT_EQ(rows.size(), 1U);
+  const nlohmann::json& row = rows.at(0);
+  EXPECT_EQ(row.at("case"), "small, one process");
+  EXPECT_TRUE(row.at("peer").is_null() && row.at("ratio").is_null() && row.at("memory_ratio").is_null());
+  const nlohmann::json& speed = row.at("ours").at("samples_per_s");
+  EXPECT_GT(speed.at("least"), 0);
+  EXPECT_LE(speed.at("least"), speed.at("median"));
+  EXPECT_LE(speed.at("median"), speed.at("most"));
+  EXPECT_EQ(row.at("ours").at("memory_mib").size(), 1U);
+  EXPECT_EQ(row.at("kernels").at("kinds").size(), 3U);  // linear, relu, cross_entropy
+  EXPECT_GT(row.at("kernels").at("share_of_peak"), 0);
+}
+
+TEST(Bench, ListsOfTrainingAreCheckedBeforeTheyRun) {
+  const Workplace place;
+  place.write("l.yaml", "bench: train\nrows:\n  - case: a\n    model: lenet\n    peers: x\n");
+  expect_one_error(place, place.run({"bench", "train", "--data", "l.yaml"}), 2, {"l.yaml:5:", "'peer'"});
+  expect_one_error(place, place.run({"bench", "train", "--only", "nothing"}), 2,
+                   {"training_speed.yaml matches 'nothing'", "resnet50 data parallel"});
+  expect_one_error(place, place.run({"bench", "train", "--peers", "nowhere"}), 2,
+                   {"--peers: no bench.py in 'nowhere'"});
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -12,7 +12,7 @@
 namespace millrace::runtime {
 namespace {
 
-constexpr std::int64_t kCount = 300'001;  // more than one piece, and no whole number of vectors
+constexpr std::int64_t kCount = 140'003;  // shared by threads, and no whole number of vectors
 
 template <class Real>
 std::vector<Real> random_reals(const std::string& name, double low, double high) {

@@ -51,59 +51,101 @@ MILLRACE_VECTOR_CLONES void squares(const float* x, const Vectors& v, const Lane
   sum = s;
 }
 
-// y = x · scale + shift
-MILLRACE_VECTOR_CLONES void normalise(const float* x, const Vectors& v, const Lanes& scale, const Lanes& shift,
-                                      float* y) {
+// y = x · scale + shift, or no less than zero where ReLU follows.
+template <bool kRelu>
+MILLRACE_INLINE void normalise_body(const float* x, const Vectors& v, const Lanes& scale, const Lanes& shift,
+                                    float* y) {
   const Lanes a = scale;
   const Lanes b = shift;
   for (std::int64_t i = 0; i < v.count; ++i) {
     const float* xi = x + i * v.stride;
     float* yi = y + i * v.stride;
-    for_lanes(v.lanes,
-              [&](std::int64_t l) { yi[l] = xi[l] * a[static_cast<std::size_t>(l)] + b[static_cast<std::size_t>(l)]; });
+    for_lanes(v.lanes, [&](std::int64_t l) {
+      const float value = xi[l] * a[static_cast<std::size_t>(l)] + b[static_cast<std::size_t>(l)];
+      yi[l] = !kRelu || value > 0 ? value : 0.0F;
+    });
   }
 }
+MILLRACE_VECTOR_CLONES void normalise(const float* x, const Vectors& v, const Lanes& scale, const Lanes& shift,
+                                      float* y) {
+  normalise_body<false>(x, v, scale, shift, y);
+}
+MILLRACE_VECTOR_CLONES void normalise_relu(const float* x, const Vectors& v, const Lanes& scale, const Lanes& shift,
+                                           float* y) {
+  normalise_body<true>(x, v, scale, shift, y);
+}
+
+/// Of one group of channels. With ReLU the gradient counts where x · scale + shift, its input in forward, is above
+/// zero.
+struct BatchNormBackward {
+  Lanes mean{}, scale{}, shift{};
+  Lanes factor{}, a{}, b{};  // of dx
+};
 
 // Σ dy and Σ dy · (x − mean)
-MILLRACE_VECTOR_CLONES void projections(const float* x, const float* dy, const Vectors& v, const Lanes& mean,
-                                        Lanes& sum, Lanes& projection) {
+template <bool kRelu>
+MILLRACE_INLINE void projections_body(const float* x, const float* dy, const Vectors& v, const BatchNormBackward& back,
+                                      Lanes& sum, Lanes& projection) {
   Lanes s = sum;
   Lanes p = projection;
-  const Lanes m = mean;
+  const Lanes m = back.mean;
+  const Lanes scale = back.scale;
+  const Lanes shift = back.shift;
   for (std::int64_t i = 0; i < v.count; ++i) {
     const float* xi = x + i * v.stride;
     const float* gi = dy + i * v.stride;
     for_lanes(v.lanes, [&](std::int64_t l) {
       const auto j = static_cast<std::size_t>(l);
-      s[j] += gi[l];
-      p[j] += gi[l] * (xi[l] - m[j]);
+      const float g = !kRelu || xi[l] * scale[j] + shift[j] > 0 ? gi[l] : 0.0F;
+      s[j] += g;
+      p[j] += g * (xi[l] - m[j]);
     });
   }
   sum = s;
   projection = p;
 }
+MILLRACE_VECTOR_CLONES void projections(const float* x, const float* dy, const Vectors& v,
+                                        const BatchNormBackward& back, Lanes& sum, Lanes& projection) {
+  projections_body<false>(x, dy, v, back, sum, projection);
+}
+MILLRACE_VECTOR_CLONES void projections_relu(const float* x, const float* dy, const Vectors& v,
+                                             const BatchNormBackward& back, Lanes& sum, Lanes& projection) {
+  projections_body<true>(x, dy, v, back, sum, projection);
+}
 
 // dx = factor · (dy − a − (x − mean) · b)
-MILLRACE_VECTOR_CLONES void gradients(const float* x, const float* dy, const Vectors& v, const Lanes& mean,
-                                      const Lanes& factor, const Lanes& a, const Lanes& b, float* dx) {
-  const Lanes m = mean;
-  const Lanes f = factor;
-  const Lanes c = a;
-  const Lanes d = b;
+template <bool kRelu>
+MILLRACE_INLINE void gradients_body(const float* x, const float* dy, const Vectors& v, const BatchNormBackward& back,
+                                    float* dx) {
+  const Lanes m = back.mean;
+  const Lanes f = back.factor;
+  const Lanes c = back.a;
+  const Lanes d = back.b;
+  const Lanes scale = back.scale;
+  const Lanes shift = back.shift;
   for (std::int64_t i = 0; i < v.count; ++i) {
     const float* xi = x + i * v.stride;
     const float* gi = dy + i * v.stride;
     float* oi = dx + i * v.stride;
     for_lanes(v.lanes, [&](std::int64_t l) {
       const auto j = static_cast<std::size_t>(l);
-      oi[l] = f[j] * (gi[l] - c[j] - (xi[l] - m[j]) * d[j]);
+      const float g = !kRelu || xi[l] * scale[j] + shift[j] > 0 ? gi[l] : 0.0F;
+      oi[l] = f[j] * (g - c[j] - (xi[l] - m[j]) * d[j]);
     });
   }
+}
+MILLRACE_VECTOR_CLONES void gradients(const float* x, const float* dy, const Vectors& v, const BatchNormBackward& back,
+                                      float* dx) {
+  gradients_body<false>(x, dy, v, back, dx);
+}
+MILLRACE_VECTOR_CLONES void gradients_relu(const float* x, const float* dy, const Vectors& v,
+                                           const BatchNormBackward& back, float* dx) {
+  gradients_body<true>(x, dy, v, back, dx);
 }
 
 class BatchNorm : public OpKernel {
  public:
-  explicit BatchNorm(const Site& site)
+  BatchNorm(const Site& site, bool relu)
       : threads_(site.threads),
         rows_(site.rows),
         channels_(site.input_dims()[0]),
@@ -111,14 +153,16 @@ class BatchNorm : public OpKernel {
         places_(element_count(site.input_dims()) / channels_),
         epsilon_(site.op.attributes.real("epsilon")),
         training_(site.training),
+        relu_(relu),
         across_(site.block == 0 && places_ > 1),
         width_(across_      ? 1
                : site.block ? site.block
                             : kLanes),
         groups_((channels_ + width_ - 1) / width_) {}
 
-  /// Of each channel: mean, 1/σ, and from backward_input Σ dy and Σ dy·x̂.
-  std::int64_t extra_bytes() const override { return training_ ? 4 * channels_ * kFloatBytes : 0; }
+  /// Of each channel: mean, 1/σ, from backward_input Σ dy and Σ dy·x̂ (which a forward that runs again between the
+  /// halves of backward must leave alone), and with ReLU scale and shift.
+  std::int64_t extra_bytes() const override { return training_ ? (relu_ ? 6 : 4) * channels_ * kFloatBytes : 0; }
 
   void forward(const OpCall& call) override {
     parallel_tasks(threads_, groups_, rows_ * channels_ * places_, [&](std::int64_t group, int) {
@@ -144,12 +188,15 @@ class BatchNorm : public OpKernel {
         if (!training_) continue;
         extra(call)[first + l] = static_cast<float>(mean[at(l)]);
         extra(call)[channels_ + first + l] = static_cast<float>(inverse);
+        if (!relu_) continue;
+        extra(call)[4 * channels_ + first + l] = scale[at(l)];
+        extra(call)[5 * channels_ + first + l] = shift[at(l)];
       }
       spread(scale);
       spread(shift);
       for (std::int64_t row = 0; row < rows_; ++row) {
         visit(row, group, [&](std::int64_t offset, const Vectors& v) {
-          normalise(input(call) + offset, v, scale, shift, output(call) + offset);
+          (relu_ ? normalise_relu : normalise)(input(call) + offset, v, scale, shift, output(call) + offset);
         });
       }
     });
@@ -159,46 +206,43 @@ class BatchNorm : public OpKernel {
   void backward_input(const OpCall& call) override {
     parallel_tasks(threads_, groups_, rows_ * channels_ * places_, [&](std::int64_t group, int) {
       const std::int64_t first = group * width_;
-      Lanes mean{};
+      BatchNormBackward back;
       Lanes inverse{};
       for (std::int64_t l = 0; l < width(group); ++l) {
-        mean[at(l)] = extra(call)[first + l];
+        back.mean[at(l)] = extra(call)[first + l];
         inverse[at(l)] = extra(call)[channels_ + first + l];
+        if (!relu_) continue;
+        back.scale[at(l)] = extra(call)[4 * channels_ + first + l];
+        back.shift[at(l)] = extra(call)[5 * channels_ + first + l];
       }
-      spread(mean);
-      spread(inverse);
+      for (Lanes* lanes : {&back.mean, &inverse, &back.scale, &back.shift}) spread(*lanes);
       Totals sum{};
       Totals projection{};
       for (std::int64_t row = 0; row < call.valid_rows; ++row) {
         Lanes s{};
         Lanes p{};
         visit(row, group, [&](std::int64_t offset, const Vectors& v) {
-          projections(input(call) + offset, output_gradient(call) + offset, v, mean, s, p);
+          (relu_ ? projections_relu : projections)(input(call) + offset, output_gradient(call) + offset, v, back, s, p);
         });
         join(s, sum);
         join(p, projection);
       }
-      Lanes factor{};
-      Lanes a{};
-      Lanes b{};
       const double count = static_cast<double>(std::max<std::int64_t>(1, call.valid_rows) * places_);
       for (std::int64_t l = 0; l < width(group); ++l) {
         const double xhat = projection[at(l)] * inverse[at(l)];
         extra(call)[2 * channels_ + first + l] = static_cast<float>(sum[at(l)]);
         extra(call)[3 * channels_ + first + l] = static_cast<float>(xhat);
-        factor[at(l)] = parameter(call, 0)[first + l] * inverse[at(l)];
-        a[at(l)] = static_cast<float>(sum[at(l)] / count);
-        b[at(l)] = static_cast<float>(inverse[at(l)] * xhat / count);
+        back.factor[at(l)] = parameter(call, 0)[first + l] * inverse[at(l)];
+        back.a[at(l)] = static_cast<float>(sum[at(l)] / count);
+        back.b[at(l)] = static_cast<float>(inverse[at(l)] * xhat / count);
       }
       if (!input_gradient(call)) return;
-      spread(factor);
-      spread(a);
-      spread(b);
+      for (Lanes* lanes : {&back.factor, &back.a, &back.b}) spread(*lanes);
       for (std::int64_t row = 0; row < rows_; ++row) {
         visit(row, group, [&](std::int64_t offset, const Vectors& v) {
           float* dx = input_gradient(call) + offset;
           if (row < call.valid_rows) {
-            gradients(input(call) + offset, output_gradient(call) + offset, v, mean, factor, a, b, dx);
+            (relu_ ? gradients_relu : gradients)(input(call) + offset, output_gradient(call) + offset, v, back, dx);
           } else {
             for (std::int64_t i = 0; i < v.count; ++i) std::fill_n(dx + i * v.stride, v.lanes, 0.0F);
           }
@@ -291,6 +335,7 @@ class BatchNorm : public OpKernel {
   std::int64_t places_;
   double epsilon_;
   bool training_;
+  bool relu_;           // the operator behind it is part of it
   bool across_;         // lanes are places of one channel
   std::int64_t width_;  // channels of a group
   std::int64_t groups_;
@@ -298,6 +343,8 @@ class BatchNorm : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_batch_norm(const Site& site) { return std::make_unique<BatchNorm>(site); }
+std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu) {
+  return std::make_unique<BatchNorm>(site, relu);
+}
 
 }  // namespace millrace::kernels::onednn

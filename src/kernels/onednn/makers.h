@@ -11,7 +11,8 @@ namespace millrace::kernels::onednn {
 std::unique_ptr<OpKernel> make_add(const Site& site);
 std::unique_ptr<OpKernel> make_attention(const Site& site);
 std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
-std::unique_ptr<OpKernel> make_batch_norm(const Site& site);
+/// `relu`: with the ReLU that alone reads its output.
+std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
 /// Reads and writes each tensor in the layout that `layouts` gives it.
 std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts);

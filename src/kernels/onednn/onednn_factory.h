@@ -1,6 +1,8 @@
 // The kernels of one stage on CPUs by oneDNN and vectorised loops, and the layouts of its tensors.
 #pragma once
 
+#include <unordered_set>
+
 #include "kernels/device.h"
 #include "kernels/kernel_factory.h"
 #include "kernels/onednn/layouts.h"
@@ -14,6 +16,7 @@ class OnednnFactory : public KernelFactory {
   OnednnFactory(const StageGraph& stage, const CompileOptions& options);
 
   std::unique_ptr<OpKernel> make(OpId op) override;
+  bool absorbed(OpId op) const override { return absorbed_.contains(op); }
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
 
@@ -23,6 +26,7 @@ class OnednnFactory : public KernelFactory {
   CompileOptions options_;
   int threads_;
   Layouts layouts_;
+  std::unordered_set<OpId> absorbed_;  // a ReLU that batch norm does
 };
 
 }  // namespace millrace::kernels::onednn
