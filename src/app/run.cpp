@@ -69,6 +69,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   session.experiment.train.slowdown = slowdown_of(session, world.rank());
   const auto source = open_data(session, world);
   const auto checkpoint = find_checkpoint(session, *source, arguments, world);
+  if (nothing_left(session, arguments, world, checkpoint)) return ExitCode::done;
   // 2. who does what
   const Chosen chosen = plan_to_resume(session, arguments, world, checkpoint);
   // 3. in which order

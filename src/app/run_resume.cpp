@@ -52,14 +52,8 @@ void require_same(const runtime::FoundCheckpoint& checkpoint, const std::string&
                   checkpoint.folder.string(), stored, asked));
 }
 
-// A run that ended well and left nothing to go on from is not to be lost.
-void require_unfinished(const std::filesystem::path& results, const std::filesystem::path& root) {
-  if (!std::filesystem::exists(results)) return;
-  if (storage::File::open(results).text("status") != "complete") return;
-  throw InvalidInput(
-      fmt::format("--resume: {} holds no checkpoint and {} is of a complete run; --overwrite starts it "
-                  "again",
-                  root.string(), results.string()));
+bool is_complete(const std::filesystem::path& results) {
+  return std::filesystem::exists(results) && storage::File::open(results).text("status") == "complete";
 }
 
 std::optional<runtime::FoundCheckpoint> find(const Session& session, const dataset::Source& source,
@@ -74,7 +68,6 @@ std::optional<runtime::FoundCheckpoint> find(const Session& session, const datas
   }
   auto found = runtime::newest_checkpoint(root, [](const std::string& why) { log::warning(why + "; passed over"); });
   if (!found) {
-    require_unfinished(session.experiment.output, root);
     log::notice(fmt::format("{} holds no checkpoint: starting from the beginning", root.string()));
     return std::nullopt;
   }
@@ -103,6 +96,21 @@ std::optional<runtime::FoundCheckpoint> find_checkpoint(const Session& session, 
   if (text.empty()) return std::nullopt;
   const std::filesystem::path folder = text.substr(0, text.find('\n'));
   return runtime::FoundCheckpoint{folder, runtime::manifest_from_text(text.substr(text.find('\n') + 1), folder)};
+}
+
+bool nothing_left(const Session& session, const Arguments& arguments, const comm::World& world,
+                  const std::optional<runtime::FoundCheckpoint>& checkpoint) {
+  if (!arguments.resume) return false;
+  const std::string told = world.on_root_then_all([&] {
+    const std::filesystem::path results = session.experiment.output;
+    const bool more = checkpoint && checkpoint->manifest.counters.step < session.experiment.train.iterations;
+    if (more || !is_complete(results)) return std::string();
+    const std::string text =
+        results.string() + " is of a complete run: nothing is left to do; --overwrite starts again";
+    log::notice(text);
+    return text;
+  });
+  return !told.empty();
 }
 
 Chosen plan_to_resume(Session& session, const Arguments& arguments, const comm::World& world,

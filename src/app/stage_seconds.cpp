@@ -25,17 +25,20 @@ Seconds median(std::vector<Seconds>& seconds) {
 }  // namespace
 
 std::vector<StageSeconds> stage_seconds(const std::vector<TimelineRow>& rows) {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::map<InstructionKind, std::vector<Seconds>>> found;
+  // The segments of a forward or backward are one (program/instruction.h).
+  std::map<std::pair<std::int64_t, std::int64_t>, std::map<InstructionKind, std::map<std::int64_t, Seconds>>> found;
   for (const TimelineRow& row : rows) {
     const InstructionKind kind = row.instruction.kind;
     if (row.iteration != rows.front().iteration || row.end <= row.start) continue;
     if (kind != InstructionKind::forward && !is_backward(kind)) continue;
-    found[{row.rank, row.instruction.stage}][kind].push_back(row.end - row.start);
+    found[{row.rank, row.instruction.stage}][kind][row.instruction.micro_batch] += row.end - row.start;
   }
   std::vector<StageSeconds> stages;
   for (auto& [place, kinds] : found) {
     StageSeconds stage{place.first, place.second};
-    for (auto& [kind, seconds] : kinds) {
+    for (auto& [kind, micro_batches] : kinds) {
+      std::vector<Seconds> seconds;
+      for (const auto& [micro_batch, whole] : micro_batches) seconds.push_back(whole);
       (kind == InstructionKind::forward ? stage.forward : stage.backward) += median(seconds);
     }
     stages.push_back(stage);

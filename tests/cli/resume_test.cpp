@@ -155,7 +155,26 @@ TEST(Resume, WhatDoesNotBelongTogetherIsRefused) {
   expect_one_error(place, place.run(run, {4}), 2, {kCheckpoints, "--resume", "--overwrite"});
   expect_done(place, with({"--overwrite", "--set", "train.checkpoint=off"}));
   EXPECT_THAT(steps(place), testing::IsEmpty());
-  expect_one_error(place, with({"--resume"}), 2, {"complete run", "--overwrite"});
+}
+
+TEST(Resume, ACompleteRunStaysAsItIs) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  for (const char* checkpoints : {"off", "{every: 2}"}) {
+    const std::vector<std::string> run{"run",         "e.yaml", "--set",
+                                       iterations(4), "--set",  std::string("train.checkpoint=") + checkpoints};
+    const auto with = [&](const char* flag) {
+      std::vector<std::string> words = run;
+      words.emplace_back(flag);
+      return place.run(words, {4});
+    };
+    expect_done(place, with("--overwrite"));
+    const std::string before = text_of(place / kResults);
+    const Outcome again = with("--resume");
+    expect_done(place, again);
+    EXPECT_THAT(again.err, testing::HasSubstr("is of a complete run: nothing is left to do"));
+    EXPECT_EQ(text_of(place / kResults), before);
+  }
 }
 
 /// `results/` is a file system of 4 MiB; skipped where the test may not mount one.
@@ -186,7 +205,8 @@ TEST_F(ResumeFullDisk, ACheckpointWithoutRoomEndsTheRunAndCostsNoEarlierOne) {
   expect_one_error(place_, outcome, 4, {"step-00000040.partial", "No space left on device"});
   EXPECT_THAT(steps(place_), testing::ElementsAre(30, 20, 10));
   EXPECT_EQ(losses(place_).size(), 40U);
-  for (const char* old : {"step-00000010", "step-00000020"}) std::filesystem::remove_all(place_ / (std::string(kCheckpoints) + "/" + old));
+  for (const char* old : {"step-00000010", "step-00000020"})
+    std::filesystem::remove_all(place_ / (std::string(kCheckpoints) + "/" + old));
   expect_done(place_, place_.run({"run", "e.yaml", "--resume"}, {2}));
   EXPECT_THAT(steps(place_), testing::ElementsAre(40, 30));
 }
