@@ -375,6 +375,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
   for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
+  if (!planned.ranking.plans.empty()) parts_of(session, planned.ranking.plans.front().plan);  // refuses annotations
   return planned;
 }
 

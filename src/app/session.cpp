@@ -142,6 +142,13 @@ void check_emulation(const cluster::Cluster& cluster, const Experiment& experime
                     "cluster: local verifies",
                     cluster.name()));
   }
+  const bool runs = arguments.command == "run" || arguments.command == "check";
+  if (runs && experiment.plan.tensor_parallel > 1) {
+    throw InvalidInput(
+        fmt::format("{}: cluster '{}' is emulated, and emulated devices run no tensor-parallel stages: "
+                    "simulate them",
+                    cited(experiment, "plan.tensor_parallel"), cluster.name()));
+  }
   const SimulationSection& section = experiment.simulation;
   const bool as_modelled = section.options.contention == sim::Contention::fixed && section.options.overlap == 1 &&
                            section.options.noise.shape == sim::Shape::none && section.straggler_fraction == 0;
@@ -153,7 +160,7 @@ void check_emulation(const cluster::Cluster& cluster, const Experiment& experime
   }
 }
 
-// `plan -o` and `simulate --svg` must leave what they read.
+// `plan -o`, `simulate --svg` and `--trace` must leave what they read.
 void refuse_input_as_output(const Arguments& arguments, const Experiment& experiment) {
   std::vector<std::filesystem::path> inputs{arguments.files.front()};
   for (const auto& file : {experiment.model.file, experiment.data.file, experiment.cluster.file, experiment.costs.file,
@@ -163,6 +170,7 @@ void refuse_input_as_output(const Arguments& arguments, const Experiment& experi
   const bool to_file = arguments.command == "plan" || arguments.command == "profile";
   if (to_file && arguments.output) refuse_same_file(*arguments.output, inputs);
   if (!arguments.svg.empty()) refuse_same_file(arguments.svg, inputs);
+  if (!arguments.trace_file.empty()) refuse_same_file(arguments.trace_file, inputs);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ void read_failures(const config::Field& field, SimulationSection& section) {
   config::Reader reader(field);
   sim::Failures failures;
   failures.mean_time_between = reader.required("mean_time_between", config::Duration{});
+  if (failures.mean_time_between <= Seconds(0)) reader.field("mean_time_between").expected("a duration above 0 s");
   failures.restart = reader.get("restart", config::Duration{}, Seconds(0));
   failures.checkpoint = reader.get("checkpoint", config::Duration{}, Seconds(0));
   failures.checkpoint_every = reader.get("checkpoint_every", config::Duration{}, Seconds(0));

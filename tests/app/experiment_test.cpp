@@ -194,6 +194,12 @@ TEST(Experiment, OtherFilesOfMillraceAreToldApart) {
   EXPECT_THAT(refusal("bench: planner\nrows: []\n"), HasSubstr("millrace bench planner --data"));
 }
 
+TEST(Experiment, FailuresAreATimeApart) {
+  EXPECT_THAT(
+      refusal("name: a\nmodel: {name: mlp}\ndata: {batch: 1}\nsimulation: {failures: {mean_time_between: 0 s}}\n"),
+      AllOf(HasSubstr("e.yaml:4:"), HasSubstr("mean_time_between"), HasSubstr("above 0 s")));
+}
+
 TEST(Experiment, WhatIsMissingSaysHowItIsGot) {
   EXPECT_THAT(refusal("name: a\nmodel: {name: mlp}\ndata: {batch: 1, source: data/fashion-mnist.h5}\n"),
               AllOf(HasSubstr("e.yaml:3:"), HasSubstr("./quickstart.sh makes it")));

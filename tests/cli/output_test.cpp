@@ -46,6 +46,7 @@ TEST(Output, InputsAreNotReplaced) {
   std::filesystem::create_symlink("e.yaml", place / "link.yaml");
   for (const char* target : {"e.yaml", "link.yaml", "g.yaml", "c.yaml"}) {
     expect_one_error(place, place.run({"plan", "e.yaml", "-o", target, "--overwrite"}), 2, {target, "is an input"});
+    expect_one_error(place, place.run({"simulate", "e.yaml", "--trace", target}), 2, {target, "is an input"});
   }
   expect_one_error(place, place.run({"import", "g.yaml", "-o", "g.yaml", "--overwrite"}), 2, {"is an input"});
   EXPECT_EQ(content(place / "e.yaml"), experiment);

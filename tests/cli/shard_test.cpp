@@ -79,6 +79,14 @@ TEST(Shard, FaultsOfAnnotationsAreToldTogether) {
   expect_one_error(place, outcome, 2, {"e.yaml:", "blocks.*.mlp.upp.weight", "embedding.token.weight"});
 }
 
+TEST(Shard, PlansRefuseAnnotationsLikeSimulations) {
+  const Workplace place;
+  place.write("e.yaml", gpt("  tensor_parallel: 2\n  stages: 1\n  annotations: [{tensor: \"nope.*\", split: 0}]\n"));
+  for (const char* command : {"plan", "simulate", "check"}) {
+    expect_one_error(place, place.run({command, "e.yaml", "--ranks", "2"}), 2, {"nope.*"});
+  }
+}
+
 TEST(Shard, PlansNeedDevicesThatShareOperators) {
   const Workplace place;
   expect_one_error(place, place.run({"plan", place.write("a.yaml", gpt(kAnnotations)), "--ranks", "2"}), 2,
