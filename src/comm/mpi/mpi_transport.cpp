@@ -15,8 +15,8 @@ namespace millrace::comm {
 namespace {
 
 // A helper that tests every 100 us hides a 16 MiB reduction behind 50 ms of compute: a reduction has many steps, each
-// of which waits for a test. A message has one or two, and most of the time what is in flight are receives posted ahead
-// of peers that compute: the longer nothing ends, the longer the naps, each of which costs two switches on a busy core.
+// of which waits for a test, and so has a large send through shared memory, which goes in pieces. Receives wait for
+// peers that compute: the longer nothing ends, the longer the naps, each of which costs two switches on a busy core.
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr std::chrono::microseconds kLongestNap{800};
 constexpr int kSpins = 200;  // polls before the waiting thread begins to nap
@@ -63,7 +63,7 @@ Ticket MpiTransport::open_ticket() {
     free_.push_back(static_cast<Ticket>(requests_.size()));
     requests_.emplace_back();
     active_.reserve(requests_.size());
-    reducing_.reserve(requests_.size());
+    pushing_.reserve(requests_.size());
   }
   const Ticket ticket = free_.back();
   free_.pop_back();
@@ -82,7 +82,7 @@ Ticket MpiTransport::send(std::span<const std::byte> data, int peer, int tag) {
     check_mpi(MPI_Isend(data.data() + at, count, MPI_BYTE, peer, tag, messages_, &requests.back()), "MPI_Isend");
   });
   bytes_sent_ += static_cast<std::int64_t>(data.size());
-  if (active_.size() == 1) work_.notify_one();
+  push(ticket);
   return ticket;
 }
 
@@ -131,10 +131,14 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
   });
   bytes_sent_ += count * bytes;
   bytes_received_ += count * bytes;
-  reducing_.push_back(ticket);
-  reduction_started_ = true;
-  work_.notify_one();
+  push(ticket);
   return ticket;
+}
+
+void MpiTransport::push(Ticket ticket) {
+  pushing_.push_back(ticket);
+  push_started_ = true;
+  work_.notify_one();
 }
 
 bool MpiTransport::advance(Ticket ticket) {
@@ -146,7 +150,7 @@ bool MpiTransport::advance(Ticket ticket) {
 
 void MpiTransport::forget(Ticket ticket) {
   std::erase(active_, ticket);
-  std::erase(reducing_, ticket);
+  std::erase(pushing_, ticket);
 }
 
 bool MpiTransport::test(Ticket ticket) {
@@ -180,7 +184,7 @@ void MpiTransport::progress() {
     try {
       // One test of an unfinished operation enters MPI's progress engine, which serves all in flight; a test of a
       // finished one does not, so it leaves the list though its ticket is not yet spent.
-      const Ticket ticket = reducing_.empty() ? active_.front() : reducing_.front();
+      const Ticket ticket = pushing_.empty() ? active_.front() : pushing_.front();
       if (advance(ticket)) {
         forget(ticket);
         nap_ = kShortestNap;
@@ -189,10 +193,10 @@ void MpiTransport::progress() {
     } catch (const Error&) {
       return;  // the issuing thread meets the same failure at its wait and reports it
     }
-    reduction_started_ = false;
-    const std::chrono::microseconds nap = reducing_.empty() ? nap_ : kShortestNap;
+    push_started_ = false;
+    const std::chrono::microseconds nap = pushing_.empty() ? nap_ : kShortestNap;
     nap_ = std::min(2 * nap, kLongestNap);
-    work_.wait_for(lock, nap, [this] { return stop_ || reduction_started_; });
+    work_.wait_for(lock, nap, [this] { return stop_ || push_started_; });
   }
 }
 

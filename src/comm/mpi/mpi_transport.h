@@ -48,6 +48,7 @@ class MpiTransport final : public Transport {
   Ticket open_ticket();
   bool advance(Ticket ticket);  // with mutex_ held
   void progress();
+  void push(Ticket ticket);    // with mutex_ held: it ends only if this side goes on with it
   void forget(Ticket ticket);  // with mutex_ held: it is done
 
   MpiTransportOptions options_;
@@ -67,9 +68,9 @@ class MpiTransport final : public Transport {
   std::vector<std::vector<MPI_Request>> requests_;  // by ticket
   std::vector<Ticket> free_;
   std::vector<Ticket> active_;        // not known to be done
-  std::vector<Ticket> reducing_;      // of them, the reductions
+  std::vector<Ticket> pushing_;       // of them, the sends and reductions
   std::chrono::microseconds nap_{0};  // of the helper, the next one
-  bool reduction_started_ = false;    // while it napped
+  bool push_started_ = false;         // while it napped
   bool stop_ = false;
   std::thread helper_;
 };
