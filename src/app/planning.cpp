@@ -20,6 +20,7 @@
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
+#include "planner/least_memory.h"
 #include "planner/order_costs.h"
 #include "planner/simulated_ranking.h"
 #include "planner/virtual_stages.h"
@@ -172,22 +173,9 @@ planner::SimulatedRanking search_settings(const PlanSection& plan) {
 constexpr int kMostTries = 4;      // with less memory, where devices hold more than was counted
 constexpr double kTighter = 0.97;  // what is left out comes in whole tensors
 
-// \pre a device has a limit.
-Bytes least_limit(const plan::Problem& problem) {
-  std::optional<Bytes> least;
-  for (int device = 0; device < problem.cluster->size(); ++device) {
-    const std::optional<Bytes> limit = problem.memory_of(device);
-    if (limit) least = std::min(least.value_or(*limit), *limit);
-  }
-  return *least;
-}
-
 bool is_over_a_limit(const plan::Problem& problem, const plan::PlanReport& report) {
-  for (int device = 0; device < problem.cluster->size(); ++device) {
-    const std::optional<Bytes> limit = problem.memory_of(device);
-    if (limit && report.peak_memory_bytes > limit->value()) return true;
-  }
-  return false;
+  const std::optional<Bytes> limit = planner::least_limit(problem);
+  return limit && report.peak_memory_bytes > limit->value();
 }
 
 // What turns out to be impossible goes to the refused plans.
@@ -362,9 +350,9 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   for (int tries = 0; found && planned.ranking.plans.empty() && planned.ranking.least_memory && tries < kMostTries;
        ++tries) {
     const double over = static_cast<double>(planned.ranking.least_memory->limit.value()) /
-                        static_cast<double>(least_limit(judged).value());
+                        static_cast<double>(planner::least_limit(judged)->value());
     if (over <= 1) break;
-    const auto counted = static_cast<double>(least_limit(request.problem).value());
+    const auto counted = static_cast<double>(planner::least_limit(request.problem)->value());
     request.problem.memory_limit = Bytes(static_cast<std::int64_t>(counted / over * kTighter));
     Planned tighter;
     tighter.ranking = search(request, session.experiment);

@@ -10,19 +10,14 @@
 #include "partitioners/registry.h"
 
 namespace millrace::planner {
-namespace {
-
-// The smallest limit of a device: with so little on every device no plan fits either.
-std::int64_t too_little(const plan::Problem& problem) {
+std::optional<Bytes> least_limit(const plan::Problem& problem) {
   std::optional<Bytes> least;
   for (int device = 0; device < problem.cluster->size(); ++device) {
-    const auto limit = problem.memory_of(device);
+    const std::optional<Bytes> limit = problem.memory_of(device);
     if (limit) least = std::min(least.value_or(*limit), *limit);
   }
-  return least ? least->value() : 0;
+  return least;
 }
-
-}  // namespace
 
 cluster::Cluster without_limits(const cluster::Cluster& from) {
   std::vector<cluster::Device> devices = from.devices();
@@ -52,7 +47,8 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
   again.top = 1;
 
   // What devices hold may be more than the bytes that the search counted.
-  std::int64_t low = too_little(request.problem), high = least.limit.value();
+  // With the smallest limit that there is on every device no plan fits either.
+  std::int64_t low = least_limit(request.problem).value_or(Bytes(0)).value(), high = least.limit.value();
   const auto best_under = [&](std::int64_t limit) -> std::optional<plan::Candidate> {
     again.problem.memory_limit = Bytes(limit);
     Ranking ranking = plans_under(again, make_evaluator);

@@ -13,6 +13,9 @@ namespace millrace::planner {
 LeastMemory least_memory(const Request& request, const LeastMemory& known, Seconds one_search,
                          const MakeEvaluator& make_evaluator);
 
+/// The smallest limit of a device; none: no device has one.
+std::optional<Bytes> least_limit(const plan::Problem& problem);
+
 /// The devices with all the memory that they may want.
 cluster::Cluster without_limits(const cluster::Cluster& from);
 
