@@ -12,6 +12,7 @@
 #include "app/cell_run.h"
 #include "app/child_process.h"
 #include "app/kernel_times.h"
+#include "app/kernel_variants.h"
 #include "app/print.h"
 #include "app/session.h"
 #include "app/shipped_folder.h"
@@ -132,7 +133,7 @@ json time_kernels(const TrainCase& one) {
   const std::int64_t rows = experiment.data.batch;
   json kinds = json::array();
   double total = 0;
-  for (const KindTime& kind : kernel_times(graph, rows)) {
+  for (const KindTime& kind : kernel_times(graph, rows, kept_variants(1))) {
     kinds.push_back({{"kind", kind.kind}, {"forward_s", kind.forward_s}, {"backward_s", kind.backward_s}});
     total += kind.forward_s + kind.backward_s;
   }

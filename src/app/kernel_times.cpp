@@ -80,7 +80,7 @@ void fill_inputs(const Graph& graph, std::span<const std::int64_t> samples, kern
 
 }  // namespace
 
-std::vector<KindTime> kernel_times(const Graph& graph, std::int64_t rows) {
+std::vector<KindTime> kernel_times(const Graph& graph, std::int64_t rows, std::shared_ptr<kernels::Variants> variants) {
   runtime::use_threads(1);
   std::vector<OpId> ops(ops_of(graph));
   std::iota(ops.begin(), ops.end(), 0);
@@ -88,7 +88,7 @@ std::vector<KindTime> kernel_times(const Graph& graph, std::int64_t rows) {
   const std::vector<TensorId> order = parameters_and_buffers(stage);
   kernels::StageParameters parameters(stage, order, kernels::Precision::fp32);
   parameters.initialize(1);
-  const auto device = kernels::make_device("onednn", kernels::Precision::fp32);
+  const auto device = kernels::make_device("onednn", kernels::Precision::fp32, std::move(variants));
   kernels::CompileOptions options;
   options.rows = rows;
   const auto executable = device->compile(stage, parameters, options);

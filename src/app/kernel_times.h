@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernels/variants.h"
 
 namespace millrace::app {
 
@@ -18,7 +20,8 @@ struct KindTime {
 };
 
 /// Each figure is the least of several steps over the whole network. Longest kind first. \pre the graph trains.
-std::vector<KindTime> kernel_times(const Graph& graph, std::int64_t rows);
+/// `variants` may be null.
+std::vector<KindTime> kernel_times(const Graph& graph, std::int64_t rows, std::shared_ptr<kernels::Variants> variants);
 
 /// Floating point operations of one training step of `rows` samples.
 double step_flops(const Graph& graph, std::int64_t rows);

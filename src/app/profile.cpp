@@ -15,6 +15,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kernels/variants.h"
 #include "record/profile_file.h"
 
 namespace millrace::app {
@@ -32,6 +33,19 @@ std::string with_spread(const cost::Measured& measured) {
   if (measured == cost::Measured{}) return "-";
   return fmt::format("{} ({:.0f} %)", format(measured.median),
                      measured.median > Seconds(0) ? measured.spread / measured.median * 100 : 0.0);
+}
+
+// Where there was a choice between implementations.
+void print_variants(const kernels::Variants& variants) {
+  planner::Table choices{{"work", "variant", "processor time"}, {}};
+  for (const auto& [work, choice] : variants.used()) {
+    std::vector<std::string> times;
+    for (const auto& [variant, seconds] : choice.times) {
+      times.push_back(fmt::format("{} {}", variant, format(Seconds(seconds))));
+    }
+    choices.rows.push_back({work, choice.variant, join(times)});
+  }
+  if (!choices.rows.empty()) print("\nvariants of kernels\n" + table_text(choices));
 }
 
 void print_profile(const Session& session, const cost::Profile& profile) {
@@ -56,6 +70,7 @@ void print_profile(const Session& session, const cost::Profile& profile) {
                           format(size.workspace), std::to_string(size.repetitions)});
   }
   print("the whole network\n" + table_text(sizes));
+  print_variants(*session.experiment.train.variants);
   if (profile.job.speeds.empty()) return;
   std::vector<std::string> speeds;
   for (const double speed : profile.job.speeds) speeds.push_back(fmt::format("{:.2f}", speed));

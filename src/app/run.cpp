@@ -8,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/emulation.h"
+#include "app/kernel_variants.h"
 #include "app/planning.h"
 #include "app/run_record.h"
 #include "app/run_resume.h"
@@ -95,6 +96,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     runtime::Surroundings around{network, *source, order, stall_handler(world), &checkpoints, &signals};
     if (emulation) emulation->stand_in(around);
     if (emulation) around.checkpoints = nullptr;  // there is nothing to keep
+    agree_on_variants(session, programs, world);
     const RankReport forecast =
         runtime::forecast(session.graph, programs, session.experiment.train, world.rank(), around.device).rank;
     require_memory(session, forecast, world);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/kernel_variants.h"
 #include "app/measured_costs.h"
 #include "app/output_file.h"
 #include "app/tensor_parallel.h"
@@ -223,6 +224,8 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     cluster = cluster::local_cluster(ranks, hosts, threads, speed);
   }
   Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
+  session.experiment.train.variants =
+      world.root() ? kept_variants(session.threads) : std::make_shared<kernels::Variants>();
   take_measured_costs(session, arguments, world);
   return session;
 }
@@ -236,6 +239,9 @@ Session planning_session(Experiment experiment, Graph graph, int ranks) {
   auto named = named_cluster(experiment, graph);
   check_slowdown(experiment, named ? named->size() : ranks);
   Session session{std::move(experiment), std::move(graph), named ? std::move(*named) : cluster::local_cluster(ranks)};
+  // Plans are made in a moment: what is not known is not measured.
+  session.experiment.train.variants = std::make_shared<kernels::Variants>();
+  session.experiment.train.variants->add(kept_variants(session.threads)->text());
   take_kept_costs(session);
   return session;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/kernel_variants.h"
 #include "app/planning.h"
 #include "app/print.h"
 #include "app/run_record.h"
@@ -44,6 +45,7 @@ Trial train(const Session& session, const Plan& plan, const dataset::Source& sou
   const std::int64_t samples = source.samples(dataset::Split::train);
   const runtime::Programs programs =
       comm::on_all_alike([&] { return make_programs(session, plan, samples, 0, transport.largest_tag()); });
+  if (transport.size() > 1) agree_on_variants(session, programs, world);
   const DataSection& data = session.experiment.data;
   const dataset::SampleOrder order(session.experiment.seed, samples, data.batch, data.tail);
   runtime::Trainer trainer(session.graph, programs, session.experiment.train,

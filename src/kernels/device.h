@@ -17,6 +17,8 @@
 
 namespace millrace::kernels {
 
+class Variants;
+
 /// What the rows of one micro-batch are.
 struct BatchContext {
   std::int64_t step = 0;                  ///< iteration, from 0
@@ -118,7 +120,9 @@ class Device {
 };
 
 /// `kernels`: auto | reference | onednn (auto: onednn in fp32, reference in fp64).
+/// `variants`: for devices that have several implementations of some work; null: the standard ones.
 /// \throws InvalidInput  an unknown name, or a precision that the device does not offer.
-std::unique_ptr<Device> make_device(std::string_view kernels, Precision precision);
+std::unique_ptr<Device> make_device(std::string_view kernels, Precision precision,
+                                    std::shared_ptr<Variants> variants = nullptr);
 
 }  // namespace millrace::kernels

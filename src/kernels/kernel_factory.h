@@ -18,8 +18,13 @@ class KernelFactory {
   virtual std::unique_ptr<OpKernel> make(OpId op) = 0;
 
   /// Whether the kernel of the operator before `op` does its work too: `op` has one input and one output, which share
-  /// their buffers, values and gradients alike, and its own kernel does nothing. Asked for before make().
+  /// their buffers, values and gradients alike, and its own kernel does nothing. The other gets in backward what `op`
+  /// keeps of its output. Asked for before make().
   virtual bool absorbed(OpId /*op*/) const { return false; }
+
+  /// Whether the output of `op` (and of what it absorbed) is not kept for the operator that alone reads it, but made by
+  /// a second forward right before that one's backward. Asked for before make().
+  virtual bool rebuilt(OpId /*op*/) const { return false; }
 
   /// Bytes of activation `tensor` (and of its gradient) for all rows.
   virtual std::int64_t tensor_bytes(TensorId tensor) const = 0;

@@ -24,6 +24,7 @@ struct OpCall {
   std::span<void* const> parameter_gradients;  ///< added to
   std::span<void* const> buffer_gradients;     ///< batch norm adds valid_rows · row_weight · statistic, in forward
   void* extra = nullptr;                       ///< kept from forward to backward of one micro-batch
+  bool again = false;                          ///< a second forward, with `extra` as the first one left it
   void* scratch = nullptr;                     ///< free for the length of the call; shared by all operators
 };
 
@@ -38,6 +39,11 @@ class OpKernel {
   virtual void backward_input(const OpCall& call) = 0;
   /// Called after backward_input of the same micro-batch, with the same operands, for operators with parameters.
   virtual void backward_weight(const OpCall&) {}
+
+  /// Whether the gradient of an input may lie where that of the output does, which is then gone after backward_input.
+  virtual bool overwrites_gradient() const { return false; }
+  /// Whether the gradient of the first input may lie where its values do, which are then gone after backward_input.
+  virtual bool overwrites_input() const { return false; }
 
   virtual std::int64_t extra_bytes() const { return 0; }
   virtual std::int64_t scratch_bytes() const { return 0; }

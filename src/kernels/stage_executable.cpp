@@ -75,8 +75,7 @@ class StageExecutable : public Executable {
         factory_(std::move(factory)),
         kernels_(make_kernels()),
         flow_(gradient_flow(stage_)),
-        again_(plan_recompute(stage_, flow_, options_.training ? std::span(options_.recompute) : std::span<OpId>(),
-                              droppable_extras(kernels_, options_.split_backward))),
+        again_(plan_again()),
         plan_(plan_tensors(stage_, flow_, again_, options_, *factory_, kernels_)),
         block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
     slots_.resize(static_cast<std::size_t>(options_.slots));
@@ -167,6 +166,30 @@ class StageExecutable : public Executable {
     return kernels;
   }
 
+  std::size_t position_of(OpId op) const {
+    return static_cast<std::size_t>(std::lower_bound(stage_.ops.begin(), stage_.ops.end(), op) - stage_.ops.begin());
+  }
+
+  /// What was asked for, and what the device makes again by itself.
+  RecomputePlan plan_again() const {
+    RecomputePlan again =
+        plan_recompute(stage_, flow_, options_.training ? std::span(options_.recompute) : std::span<OpId>(),
+                       droppable_extras(kernels_, options_.split_backward));
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      if (!factory_->rebuilt(stage_.ops[i])) continue;
+      TensorId tensor = stage_.graph->op(stage_.ops[i]).outputs[0];
+      std::size_t reader = i;
+      do {
+        again.dropped.insert(tensor);
+        const OpId next = stage_.graph->consumers(tensor).front();
+        tensor = stage_.graph->op(next).outputs[0];
+        reader = position_of(next);
+      } while (factory_->absorbed(stage_.ops[reader]));
+      again.before[reader].push_back(i);
+    }
+    return again;
+  }
+
   void* at(int slot, Place place) const {
     if (place.region == Place::Region::none) return nullptr;
     const bool in_slot = place.region == Place::Region::slot;
@@ -246,6 +269,7 @@ class StageExecutable : public Executable {
     for (const int k : saved.outputs) {
       operands.saved_outputs[static_cast<std::size_t>(k)] = operands.again_outputs[static_cast<std::size_t>(k)];
     }
+    give_output_of_absorbed(i, operands);
     for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
     for (const TensorId tensor : op.outputs) {
       operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
@@ -256,6 +280,16 @@ class StageExecutable : public Executable {
       operands.input_gradients.push_back(term ? term : sum);
       if (term) slots_[static_cast<std::size_t>(slot)].additions[i].push_back({op.inputs[k], sum, term});
     }
+  }
+
+  /// It lies in the same buffer as that of the operator that does its work.
+  void give_output_of_absorbed(std::size_t i, Operands& operands) const {
+    const auto readers = stage_.graph->consumers(stage_.graph->op(stage_.ops[i]).outputs[0]);
+    if (readers.size() != 1 || !std::binary_search(stage_.ops.begin(), stage_.ops.end(), readers.front())) return;
+    if (!factory_->absorbed(readers.front())) return;
+    const Operator& reader = stage_.graph->op(readers.front());
+    const Saved saved = reader.schema->saved(reader.attributes, stage_.graph->shapes(readers.front()));
+    if (!saved.outputs.empty()) operands.saved_outputs[0] = operands.again_outputs[0];
   }
 
   OpCall begin_call(const Slot& state, std::size_t i) const {
@@ -300,6 +334,7 @@ class StageExecutable : public Executable {
       call.inputs = op.again_inputs;
       call.outputs = op.again_outputs;
       call.extra = op.again_extra;
+      call.again = op.again_extra == op.extra;
       call.scratch = op.again_scratch;
       kernels_[position]->forward(call);
     }

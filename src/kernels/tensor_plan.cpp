@@ -2,7 +2,9 @@
 #include "kernels/tensor_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "kernels/arena.h"
 
@@ -20,6 +22,13 @@ class PassMemory {
     place.region = Place::Region::workspace;
     places_.push_back(&place);
     lifetimes_.push_back({bytes, first, last});
+  }
+
+  /// Keeps what was requested for `place` alive until `last`.
+  void extend(const Place& place, std::int64_t last) {
+    const auto found = std::find(places_.begin(), places_.end(), &place);
+    Lifetime& lifetime = lifetimes_[static_cast<std::size_t>(found - places_.begin())];
+    lifetime.last = std::max(lifetime.last, last);
   }
 
   /// Returns the bytes needed after `base`.
@@ -53,6 +62,11 @@ class TensorPlanner {
       for (const std::size_t position : again.before[i]) recompute_times_[position] = time++;
       backward_times_[i] = time++;
     }
+    for (std::size_t i = 0; i < stage.ops.size(); ++i) {
+      if (!absorbed(i)) continue;
+      behind_[op(i).inputs[0]] = op(i).outputs[0];
+      before_[op(i).outputs[0]] = op(i).inputs[0];
+    }
   }
 
   TensorPlan plan() {
@@ -65,10 +79,14 @@ class TensorPlanner {
     // Passes never overlap in time, so they share the workspace behind the stage's input gradients.
     const std::int64_t base = plan_.workspace_bytes;
     plan_.workspace_bytes += std::max(forward_.assign(base), backward_.assign(base));
+    for (const auto& [tensor, over] : overwriting_) plan_.gradients[tensor] = Place(plan_.gradients.at(over));
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       if (!absorbed(i)) continue;
       const TensorId before = op(i).inputs[0], after = op(i).outputs[0];
       plan_.values[after] = plan_.values.at(before);
+      if (const auto again = plan_.recomputed.find(before); again != plan_.recomputed.end()) {
+        plan_.recomputed[after] = Place(again->second);
+      }
       if (const auto gradient = plan_.gradients.find(after); gradient != plan_.gradients.end()) {
         plan_.gradients[before] = Place(gradient->second);
       }
@@ -81,6 +99,17 @@ class TensorPlanner {
   bool absorbed(std::size_t position) const { return factory_.absorbed(stage_.ops[position]); }
   /// Time in the backward pass of the operator at `position`.
   std::int64_t backward_time(std::size_t position) const { return backward_times_[position]; }
+
+  /// The tensor in whose place the gradient of `tensor` is kept: that behind operators which others do.
+  TensorId with_absorbed(TensorId tensor) const {
+    const auto found = behind_.find(tensor);
+    return found == behind_.end() ? tensor : with_absorbed(found->second);
+  }
+  /// The tensor in whose place the values of `tensor` are kept: that before them.
+  TensorId before_absorbed(TensorId tensor) const {
+    const auto found = before_.find(tensor);
+    return found == before_.end() ? tensor : before_absorbed(found->second);
+  }
 
   Place in_slot(std::int64_t bytes) {
     const Place place{Place::Region::slot, plan_.slot_bytes};
@@ -147,14 +176,14 @@ class TensorPlanner {
         if (again_.dropped.contains(output) || !in_slot) times[output] = {recompute_times_[i], recompute_times_[i]};
       }
       for (const TensorId input : op(i).inputs) {
-        if (again_.dropped.contains(input)) times.at(input).second = recompute_times_[i];
+        if (again_.dropped.contains(input)) times.at(before_absorbed(input)).second = recompute_times_[i];
       }
     }
     for (std::size_t i = stage_.ops.size(); i-- > 0;) {
       if (!flow_.active[i] || !options_.training) continue;
       const Saved kept = op(i).schema->saved(op(i).attributes, stage_.graph->shapes(stage_.ops[i]));
       const auto reads = [&](TensorId tensor) {
-        const auto found = times.find(tensor);
+        const auto found = times.find(before_absorbed(tensor));
         if (found != times.end()) found->second.second = std::max(found->second.second, backward_time(i));
       };
       for (const int k : kept.inputs) reads(op(i).inputs[static_cast<std::size_t>(k)]);
@@ -201,12 +230,43 @@ class TensorPlanner {
   /// is called apart, until then.
   void begin_gradient(TensorId tensor, std::size_t reader, std::size_t producer) {
     const std::int64_t bytes = factory_.tensor_bytes(tensor);
+    const auto over = may_overwrite(reader, bytes);
     Place& place = plan_.gradients[tensor];
-    if (options_.split_backward && !op(producer).parameters.empty()) {
+    if (may_overwrite_values(tensor, reader, producer)) {
+      place = plan_.values.at(tensor);
+    } else if (options_.split_backward && !op(producer).parameters.empty()) {
       place = in_slot(bytes);
+    } else if (over) {
+      backward_.extend(plan_.gradients.at(*over), backward_time(producer));
+      overwriting_.emplace_back(tensor, *over);
+      place.region = Place::Region::workspace;
     } else {
       backward_.request(place, bytes, backward_time(reader), backward_time(producer));
     }
+  }
+
+  /// The tensor whose gradient, in the workspace, the operator at `reader` may write another one of `bytes` over. Once
+  /// only: what it writes beside that reads it.
+  std::optional<TensorId> may_overwrite(std::size_t reader, std::int64_t bytes) {
+    if (options_.split_backward || !kernels_[reader]->overwrites_gradient()) return std::nullopt;
+    TensorId output = with_absorbed(op(reader).outputs[0]);
+    const auto place = plan_.gradients.find(output);
+    if (place == plan_.gradients.end() || place->second.region != Place::Region::workspace) return std::nullopt;
+    if (factory_.tensor_bytes(output) != bytes || !overwritten_.insert(output).second) return std::nullopt;
+    for (const auto& [tensor, over] : overwriting_) {
+      if (tensor == output) output = over;  // it lies over another one itself
+    }
+    return output;
+  }
+
+  /// Whether the values of `tensor` are in the slot for the operator at `reader` alone, which writes the gradient over
+  /// them.
+  bool may_overwrite_values(TensorId tensor, std::size_t reader, std::size_t producer) const {
+    if (!kernels_[reader]->overwrites_input() || op(reader).inputs[0] != tensor) return false;
+    if (stage_.graph->consumers(tensor).size() != 1 || before_.contains(tensor)) return false;
+    if (plan_.values.at(tensor).region != Place::Region::slot) return false;
+    const Operator& made_by = op(producer);
+    return made_by.schema->saved(made_by.attributes, stage_.graph->shapes(stage_.ops[producer])).outputs.empty();
   }
 
   void plan_kernel_memory() {
@@ -244,9 +304,12 @@ class TensorPlanner {
   const CompileOptions& options_;
   const KernelFactory& factory_;
   std::span<const std::unique_ptr<OpKernel>> kernels_;
-  std::vector<std::int64_t> backward_times_;   // by position
-  std::vector<std::int64_t> recompute_times_;  // by position, in the backward
-                                               // pass; -1: does not run again
+  std::vector<std::int64_t> backward_times_;                // by position
+  std::vector<std::int64_t> recompute_times_;               // by position, in the backward
+                                                            // pass; -1: does not run again
+  std::unordered_map<TensorId, TensorId> behind_, before_;  // from one side of an absorbed operator to the other
+  std::vector<std::pair<TensorId, TensorId>> overwriting_;  // gradients that lie in the place of another
+  std::unordered_set<TensorId> overwritten_;
   TensorPlan plan_;
   PassMemory forward_;
   PassMemory backward_;

@@ -37,7 +37,7 @@ struct OpPlaces {
 /// kernels' extras. The workspace holds activations that forward alone reads, gradients and scratch; the stage's input
 /// gradients lie apart in it, since they are read until the next backward. What is dropped lies in the workspace of the
 /// forward first and in that of the backward when it is back, from its segment's second forward to the last backward
-/// that reads it.
+/// that reads it. The gradient of an operator's input lies over that of its output where the kernel allows it.
 struct TensorPlan {
   std::unordered_map<TensorId, Place> values;
   std::unordered_map<TensorId, Place> recomputed;  ///< of RecomputePlan::dropped

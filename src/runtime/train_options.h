@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/units.h"
 #include "kernels/precision.h"
+
+namespace millrace::kernels {
+class Variants;
+}
 
 namespace millrace::runtime {
 
@@ -42,14 +47,15 @@ struct TrainOptions {
   double clip_norm = 0;  ///< global norm that gradients are scaled down to; 0: off
   kernels::Precision precision = kernels::Precision::fp32;
   std::string kernels = "auto";
-  bool evaluates = true;              ///< on the test split; false: never
-  std::int64_t evaluate_every = 0;    ///< 0: at the end only
-  bool any_grid = false;              ///< train.reproducible: any
-  std::int64_t checkpoint_every = 0;  ///< iterations; 0: on signals only
-  int checkpoint_keep = 2;            ///< the newest complete ones
-  double slowdown = 1;                ///< this rank's kernels take so many times longer; for experiments
-  int maximum_skips = 5;              ///< iterations in a row without a finite gradient before the run fails
-  Seconds stall_limit = 120_s;        ///< longest wait for a peer before the watchdog ends the job
+  std::shared_ptr<kernels::Variants> variants{};  ///< which implementations kernels use; null: the standard ones
+  bool evaluates = true;                          ///< on the test split; false: never
+  std::int64_t evaluate_every = 0;                ///< 0: at the end only
+  bool any_grid = false;                          ///< train.reproducible: any
+  std::int64_t checkpoint_every = 0;              ///< iterations; 0: on signals only
+  int checkpoint_keep = 2;                        ///< the newest complete ones
+  double slowdown = 1;                            ///< this rank's kernels take so many times longer; for experiments
+  int maximum_skips = 5;        ///< iterations in a row without a finite gradient before the run fails
+  Seconds stall_limit = 120_s;  ///< longest wait for a peer before the watchdog ends the job
 };
 
 }  // namespace millrace::runtime

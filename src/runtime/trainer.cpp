@@ -47,7 +47,7 @@ std::vector<const Program*> pointers(const std::vector<Program>& programs) {
 }  // namespace
 
 std::unique_ptr<kernels::Device> make_device(const TrainOptions& options) {
-  auto device = kernels::make_device(options.kernels, options.precision);
+  auto device = kernels::make_device(options.kernels, options.precision, options.variants);
   if (!options.any_grid) return device;
   use_threads(1);  // the sums inside a kernel depend on the number of threads
   return std::make_unique<kernels::SampleDevice>(std::move(device));

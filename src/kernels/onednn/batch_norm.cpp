@@ -127,11 +127,13 @@ MILLRACE_INLINE void gradients_body(const float* x, const float* dy, const Vecto
     const float* xi = x + i * v.stride;
     const float* gi = dy + i * v.stride;
     float* oi = dx + i * v.stride;
+    Lanes result;  // dx may be dy: all is read before anything is written
     for_lanes(v.lanes, [&](std::int64_t l) {
       const auto j = static_cast<std::size_t>(l);
       const float g = !kRelu || xi[l] * scale[j] + shift[j] > 0 ? gi[l] : 0.0F;
-      oi[l] = f[j] * (g - c[j] - (xi[l] - m[j]) * d[j]);
+      result[j] = f[j] * (g - c[j] - (xi[l] - m[j]) * d[j]);
     });
+    for_lanes(v.lanes, [&](std::int64_t l) { oi[l] = result[static_cast<std::size_t>(l)]; });
   }
 }
 MILLRACE_VECTOR_CLONES void gradients(const float* x, const float* dy, const Vectors& v, const BatchNormBackward& back,
@@ -164,8 +166,14 @@ class BatchNorm : public OpKernel {
   /// halves of backward must leave alone), and with ReLU scale and shift.
   std::int64_t extra_bytes() const override { return training_ ? (relu_ ? 6 : 4) * channels_ * kFloatBytes : 0; }
 
+  bool overwrites_gradient() const override { return true; }
+
   void forward(const OpCall& call) override {
     parallel_tasks(threads_, groups_, rows_ * channels_ * places_, [&](std::int64_t group, int) {
+      if (call.again && training_ && relu_) {
+        normalise_group(call, group, kept(call, 4, group), kept(call, 5, group));
+        return;
+      }
       Totals mean{};
       Totals variance{};
       const std::int64_t first = group * width_;
@@ -192,13 +200,7 @@ class BatchNorm : public OpKernel {
         extra(call)[4 * channels_ + first + l] = scale[at(l)];
         extra(call)[5 * channels_ + first + l] = shift[at(l)];
       }
-      spread(scale);
-      spread(shift);
-      for (std::int64_t row = 0; row < rows_; ++row) {
-        visit(row, group, [&](std::int64_t offset, const Vectors& v) {
-          (relu_ ? normalise_relu : normalise)(input(call) + offset, v, scale, shift, output(call) + offset);
-        });
-      }
+      normalise_group(call, group, scale, shift);
     });
   }
 
@@ -263,6 +265,23 @@ class BatchNorm : public OpKernel {
 
   /// Channels of a group.
   std::int64_t width(std::int64_t group) const { return std::min(width_, channels_ - group * width_); }
+
+  /// The numbers of a group in the `which`-th list of the extras.
+  Lanes kept(const OpCall& call, std::int64_t which, std::int64_t group) const {
+    Lanes lanes{};
+    std::copy_n(extra(call) + which * channels_ + group * width_, width(group), lanes.begin());
+    return lanes;
+  }
+
+  void normalise_group(const OpCall& call, std::int64_t group, Lanes scale, Lanes shift) const {
+    spread(scale);
+    spread(shift);
+    for (std::int64_t row = 0; row < rows_; ++row) {
+      visit(row, group, [&](std::int64_t offset, const Vectors& v) {
+        (relu_ ? normalise_relu : normalise)(input(call) + offset, v, scale, shift, output(call) + offset);
+      });
+    }
+  }
 
   /// f(offset, vectors) for the elements of one group in one sample.
   template <class F>

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/onednn/convolution_shape.h"
+#include "kernels/onednn/convolution_variants.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/row_loops.h"
 
@@ -85,8 +86,9 @@ class Port {
 
 class Conv2d : public OpKernel {
  public:
-  Conv2d(const Site& site, const Layouts& layouts)
+  Conv2d(const Site& site, const Layouts& layouts, Variants* variants)
       : engine_(site.engine),
+        variants_(variants),
         shape_(convolution_shape(site.graph, site.op, site.rows)),
         plain_weights_(plain_desc(shape_.weights)) {
     const MemoryDesc source = layouts.desc(site.op.inputs[0]);
@@ -146,8 +148,12 @@ class Conv2d : public OpKernel {
  private:
   static std::int64_t bytes(const MemoryDesc& desc) { return static_cast<std::int64_t>(desc.get_size()); }
 
+  ConvolutionPass pass_for(Pass pass, const MemoryDesc& source, const MemoryDesc& destination) const {
+    return choose_convolution(engine_, pass, shape_, fast_pass(engine_, pass, shape_, source, destination), variants_);
+  }
+
   void make_forward(const MemoryDesc& source, const MemoryDesc& destination) {
-    const ConvolutionPass pass = fast_pass(engine_, Pass::forward, shape_, source, destination);
+    const ConvolutionPass pass = pass_for(Pass::forward, source, destination);
     std::int64_t scratch = aligned(bytes(pass.scratchpad));
     forward_source_ = Port(engine_, source, pass.source, scratch);
     forward_weights_ = Port(engine_, plain_weights_, pass.weights, scratch);
@@ -158,7 +164,7 @@ class Conv2d : public OpKernel {
   }
 
   void make_backward_data(const MemoryDesc& source, const MemoryDesc& destination) {
-    const ConvolutionPass pass = fast_pass(engine_, Pass::backward_data, shape_, source, destination);
+    const ConvolutionPass pass = pass_for(Pass::backward_data, source, destination);
     std::int64_t scratch = aligned(bytes(pass.scratchpad));
     data_source_ = Port(engine_, pass.source, source, scratch);
     data_weights_ = Port(engine_, plain_weights_, pass.weights, scratch);
@@ -172,7 +178,7 @@ class Conv2d : public OpKernel {
   }
 
   void make_backward_weights(const MemoryDesc& source, const MemoryDesc& destination) {
-    const ConvolutionPass pass = fast_pass(engine_, Pass::backward_weights, shape_, source, destination);
+    const ConvolutionPass pass = pass_for(Pass::backward_weights, source, destination);
     std::int64_t work = bytes(pass.scratchpad);
     if (pass.weights != plain_weights_) {
       weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_, true);
@@ -202,6 +208,7 @@ class Conv2d : public OpKernel {
   }
 
   const Engine& engine_;
+  Variants* variants_;
   ConvolutionShape shape_;
   MemoryDesc plain_weights_;
   std::int64_t scratch_ = 0;
@@ -223,8 +230,8 @@ class Conv2d : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts) {
-  return std::make_unique<Conv2d>(site, layouts);
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants) {
+  return std::make_unique<Conv2d>(site, layouts, variants);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 namespace millrace::kernels::onednn {
 namespace {
 
@@ -19,14 +21,21 @@ MemoryDesc bias_desc(const ConvolutionShape& shape) {
 }
 
 dnnl::convolution_forward::primitive_desc forward_desc(const Engine& engine, const ConvolutionShape& shape,
-                                                       const MemoryDesc& source, const MemoryDesc& destination) {
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, source, any_desc(shape.weights),
-           bias_desc(shape), destination, shape.strides, shape.padding, shape.padding},
+                                                       const MemoryDesc& source, const MemoryDesc& destination,
+                                                       dnnl::algorithm algorithm) {
+  return {{dnnl::prop_kind::forward_training, algorithm, source, any_desc(shape.weights), bias_desc(shape), destination,
+           shape.strides, shape.padding, shape.padding},
           user_scratchpad(),
           engine.engine};
 }
 
 }  // namespace
+
+std::string library_name() {
+  const dnnl_version_t& version = *dnnl::version();
+  return fmt::format("oneDNN {}.{}.{}, instructions {}", version.major, version.minor, version.patch,
+                     static_cast<int>(dnnl::get_effective_cpu_isa()));
+}
 
 MemoryDesc plain_desc(const memory::dims& dims) {
   memory::dims strides(dims.size(), 1);
@@ -82,19 +91,19 @@ Reorder make_reorder(const Engine& engine, const MemoryDesc& from, const MemoryD
 }
 
 ConvolutionPass make_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
-                                 const MemoryDesc& source, const MemoryDesc& destination) {
+                                 const MemoryDesc& source, const MemoryDesc& destination, dnnl::algorithm algorithm) {
   if (pass == Pass::forward) {
-    const auto desc = forward_desc(engine, shape, source, destination);
+    const auto desc = forward_desc(engine, shape, source, destination, algorithm);
     return {
         dnnl::convolution_forward(desc), desc.src_desc(),     desc.weights_desc(), desc.bias_desc(), desc.dst_desc(),
         desc.scratchpad_desc(),          desc.impl_info_str()};
   }
   // The hint only has to exist: backward passes choose their own implementation.
-  const auto hint = forward_desc(engine, shape, any_desc(shape.source), any_desc(shape.destination));
+  const auto hint = forward_desc(engine, shape, any_desc(shape.source), any_desc(shape.destination),
+                                 dnnl::algorithm::convolution_direct);
   if (pass == Pass::backward_data) {
     const dnnl::convolution_backward_data::primitive_desc desc(
-        {dnnl::algorithm::convolution_direct, source, any_desc(shape.weights), destination, shape.strides,
-         shape.padding, shape.padding},
+        {algorithm, source, any_desc(shape.weights), destination, shape.strides, shape.padding, shape.padding},
         user_scratchpad(), engine.engine, hint);
     return {dnnl::convolution_backward_data(desc),
             desc.diff_src_desc(),
@@ -105,8 +114,8 @@ ConvolutionPass make_convolution(const Engine& engine, Pass pass, const Convolut
             desc.impl_info_str()};
   }
   const dnnl::convolution_backward_weights::primitive_desc desc(
-      {dnnl::algorithm::convolution_direct, source, any_desc(shape.weights), bias_desc(shape), destination,
-       shape.strides, shape.padding, shape.padding},
+      {algorithm, source, any_desc(shape.weights), bias_desc(shape), destination, shape.strides, shape.padding,
+       shape.padding},
       user_scratchpad(), engine.engine, hint);
   return {dnnl::convolution_backward_weights(desc),
           desc.src_desc(),

@@ -24,6 +24,9 @@ struct Engine {
   dnnl::stream stream{engine};
 };
 
+/// The library's version and the vector instructions that it uses here.
+std::string library_name();
+
 /// Row-major fp32, or the layout that a primitive likes best.
 MemoryDesc plain_desc(const memory::dims& dims);
 MemoryDesc any_desc(const memory::dims& dims);
@@ -80,7 +83,8 @@ struct ConvolutionPass {
 enum class Pass : std::uint8_t { forward, backward_data, backward_weights };
 /// \throws dnnl::error  the layouts are not offered.
 ConvolutionPass make_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
-                                 const MemoryDesc& source, const MemoryDesc& destination);
+                                 const MemoryDesc& source, const MemoryDesc& destination,
+                                 dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct);
 
 /// Max or average pooling (the average over the full window), forward and backward.
 struct Pooling {

@@ -13,8 +13,27 @@ MILLRACE_VECTOR_CLONES void relu_loop(const float* x, float* y, std::int64_t n) 
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0.0F;
 }
 
+// In loops of gradients dx may be dy: no element is read after it was written.
 MILLRACE_VECTOR_CLONES void relu_gradient_loop(const float* y, const float* dy, float* dx, std::int64_t n) {
+#pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0 ? dy[i] : 0.0F;
+}
+
+MILLRACE_VECTOR_CLONES void sum_relu_loop(const float* a, const float* b, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float sum = a[i] + b[i];
+    y[i] = sum > 0 ? sum : 0.0F;
+  }
+}
+
+MILLRACE_VECTOR_CLONES void sum_relu_gradient_loop(const float* y, const float* dy, float* da, float* db,
+                                                   std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = y[i] > 0 ? dy[i] : 0.0F;
+    da[i] = g;
+    db[i] = g;
+  }
 }
 
 MILLRACE_VECTOR_CLONES void gelu_erf_loop(const float* x, float* y, std::int64_t n) {
@@ -23,6 +42,7 @@ MILLRACE_VECTOR_CLONES void gelu_erf_loop(const float* x, float* y, std::int64_t
 
 // d/dx x·Φ(x) = Φ(x) + x·φ(x)
 MILLRACE_VECTOR_CLONES void gelu_erf_gradient_loop(const float* x, const float* dy, float* dx, std::int64_t n) {
+#pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float density = 0.398942280F * vector_exp(-0.5F * x[i] * x[i]);
     dx[i] = dy[i] * (vector_normal_cdf(x[i]) + x[i] * density);
@@ -41,6 +61,7 @@ MILLRACE_VECTOR_CLONES void gelu_tanh_loop(const float* x, float* y, std::int64_
 }
 
 MILLRACE_VECTOR_CLONES void gelu_tanh_gradient_loop(const float* x, const float* dy, float* dx, std::int64_t n) {
+#pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float square = x[i] * x[i];
     const float t = vector_tanh(kRoot * (x[i] + kCubic * square * x[i]));
@@ -59,6 +80,7 @@ class Elementwise : public OpKernel {
     parallel_elements(threads_, count_, [&](std::int64_t begin, std::int64_t end) { f(begin, end - begin); });
   }
   void copy(const float* from, float* to) const {
+    if (from == to) return;
     each_piece([=](std::int64_t i, std::int64_t n) { std::copy_n(from + i, n, to + i); });
   }
 
@@ -70,6 +92,8 @@ class Elementwise : public OpKernel {
 class Relu : public Elementwise {
  public:
   explicit Relu(const Site& site) : Elementwise(site) {}
+
+  bool overwrites_gradient() const override { return true; }
 
   void forward(const OpCall& call) override {
     each_piece([&](std::int64_t i, std::int64_t n) { relu_loop(input(call) + i, output(call) + i, n); });
@@ -85,6 +109,8 @@ class Relu : public Elementwise {
 class Gelu : public Elementwise {
  public:
   explicit Gelu(const Site& site) : Elementwise(site), tanh_(site.op.attributes.text("approximate") == "tanh") {}
+
+  bool overwrites_gradient() const override { return true; }
 
   void forward(const OpCall& call) override {
     const auto loop = tanh_ ? gelu_tanh_loop : gelu_erf_loop;
@@ -104,18 +130,33 @@ class Gelu : public Elementwise {
 
 class Add : public Elementwise {
  public:
-  explicit Add(const Site& site) : Elementwise(site) {}
+  Add(const Site& site, bool relu) : Elementwise(site), relu_(relu) {}
+
+  bool overwrites_gradient() const override { return true; }
 
   void forward(const OpCall& call) override {
-    each_piece([&](std::int64_t i, std::int64_t n) {
-      row_sum_of(input(call, 0) + i, input(call, 1) + i, output(call) + i, n);
-    });
+    const auto loop = relu_ ? sum_relu_loop : row_sum_of;
+    each_piece(
+        [&](std::int64_t i, std::int64_t n) { loop(input(call, 0) + i, input(call, 1) + i, output(call) + i, n); });
   }
+
+  // Either input's gradient may lie where the output's does: with ReLU both are written in one visit.
   void backward_input(const OpCall& call) override {
-    for (std::size_t k = 0; k < 2; ++k) {
-      if (input_gradient(call, k)) copy(output_gradient(call), input_gradient(call, k));
+    float* const a = input_gradient(call, 0);
+    float* const b = input_gradient(call, 1);
+    if (!relu_) {
+      for (float* gradient : {a, b}) {
+        if (gradient) copy(output_gradient(call), gradient);
+      }
+    } else if (a || b) {
+      each_piece([&](std::int64_t i, std::int64_t n) {
+        sum_relu_gradient_loop(output(call) + i, output_gradient(call) + i, (a ? a : b) + i, (b ? b : a) + i, n);
+      });
     }
   }
+
+ private:
+  bool relu_;  // the operator behind it is part of it
 };
 
 class Multiply : public Elementwise {
@@ -141,6 +182,8 @@ class Copy : public Elementwise {
  public:
   explicit Copy(const Site& site) : Elementwise(site) {}
 
+  bool overwrites_gradient() const override { return true; }
+
   void forward(const OpCall& call) override { copy(input(call), output(call)); }
   void backward_input(const OpCall& call) override {
     if (input_gradient(call)) copy(output_gradient(call), input_gradient(call));
@@ -151,7 +194,7 @@ class Copy : public Elementwise {
 
 std::unique_ptr<OpKernel> make_relu(const Site& site) { return std::make_unique<Relu>(site); }
 std::unique_ptr<OpKernel> make_gelu(const Site& site) { return std::make_unique<Gelu>(site); }
-std::unique_ptr<OpKernel> make_add(const Site& site) { return std::make_unique<Add>(site); }
+std::unique_ptr<OpKernel> make_add(const Site& site, bool relu) { return std::make_unique<Add>(site, relu); }
 std::unique_ptr<OpKernel> make_multiply(const Site& site) { return std::make_unique<Multiply>(site); }
 std::unique_ptr<OpKernel> make_copy(const Site& site) { return std::make_unique<Copy>(site); }
 

@@ -20,6 +20,9 @@ class CrossEntropy : public OpKernel {
         positions_(element_count(site.input_dims(1))),
         classes_(site.input_dims(0).back()) {}
 
+  /// Each row is read before its gradient is written: logits of a large vocabulary exist once.
+  bool overwrites_input() const override { return true; }
+
   /// Of each position its loss and whether it is right; and for each thread a line of exponentials.
   std::int64_t scratch_bytes() const override {
     return aligned(2 * rows_ * positions_ * kFloatBytes) + threads_ * aligned(classes_ * kFloatBytes);

@@ -5,17 +5,18 @@
 
 #include "kernels/onednn/layouts.h"
 #include "kernels/onednn/site.h"
+#include "kernels/variants.h"
 
 namespace millrace::kernels::onednn {
 
-std::unique_ptr<OpKernel> make_add(const Site& site);
+/// `relu`: with the ReLU that alone reads its output.
+std::unique_ptr<OpKernel> make_add(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_attention(const Site& site);
 std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
-/// `relu`: with the ReLU that alone reads its output.
 std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
-/// Reads and writes each tensor in the layout that `layouts` gives it.
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts);
+/// Reads and writes each tensor in the layout that `layouts` gives it. `variants` may be null.
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants);
 std::unique_ptr<OpKernel> make_copy(const Site& site);  ///< reshape and flatten
 std::unique_ptr<OpKernel> make_cross_entropy(const Site& site);
 std::unique_ptr<OpKernel> make_dropout(const Site& site);

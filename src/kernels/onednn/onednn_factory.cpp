@@ -21,7 +21,6 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {
-    {"add", make_add},
     {"attention", make_attention},
     {"avg_pool", make_pool},
     {"batch_matmul", make_batch_matmul},
@@ -51,10 +50,12 @@ class AbsorbedKernel : public OpKernel {
   void backward_input(const OpCall&) override {}
 };
 
-/// Each ReLU that alone reads the output of a batch norm of the stage, in the layout in which it is written. What runs
-/// again and what does not would lie in one buffer, so none where something is recomputed.
-std::unordered_set<OpId> relus_of_batch_norms(const StageGraph& stage, const Layouts& layouts,
-                                              const CompileOptions& options) {
+bool is_relu_host(const Operator& op) { return op.schema->name == "batch_norm" || op.schema->name == "add"; }
+
+/// Each ReLU that alone reads the output of a batch norm or a sum of the stage, in the layout in which it is written.
+/// What runs again and what does not would lie in one buffer, so none where something is recomputed.
+std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& layouts,
+                                        const CompileOptions& options) {
   std::unordered_set<OpId> found;
   if (!options.recompute.empty()) return found;
   const Graph& graph = *stage.graph;
@@ -64,33 +65,64 @@ std::unordered_set<OpId> relus_of_batch_norms(const StageGraph& stage, const Lay
     const TensorId between = op.inputs[0];
     const OpId before = graph.tensor(between).producer;
     const bool inside = before >= 0 && std::binary_search(stage.ops.begin(), stage.ops.end(), before);
-    if (!inside || graph.op(before).schema->name != "batch_norm" || graph.consumers(between).size() != 1) continue;
+    if (!inside || !is_relu_host(graph.op(before)) || graph.consumers(between).size() != 1) continue;
     if (layouts.block(between) == layouts.block(op.outputs[0])) found.insert(id);
+  }
+  return found;
+}
+
+/// Whether the output of `op`, with the ReLU that it does, costs little to make again from what its backward keeps.
+bool is_cheap_to_make(const Operator& op, bool with_relu) {
+  return op.schema->name == "gelu" || op.schema->name == "layer_norm" || (op.schema->name == "batch_norm" && with_relu);
+}
+
+/// Operators whose output one convolution or linear layer of the stage reads and no one else: making it again costs a
+/// hundredth of what the reader takes, and its memory is free between the two uses.
+std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::unordered_set<OpId>& absorbed,
+                                           const CompileOptions& options) {
+  std::unordered_set<OpId> found;
+  if (!options.training || options.split_backward || !options.recompute.empty()) return found;
+  const Graph& graph = *stage.graph;
+  const auto only_reader = [&](OpId id) {
+    const auto readers = graph.consumers(graph.op(id).outputs[0]);
+    const bool inside = readers.size() == 1 && std::binary_search(stage.ops.begin(), stage.ops.end(), readers.front());
+    return inside ? readers.front() : OpId{-1};
+  };
+  for (const OpId id : stage.ops) {
+    OpId reader = only_reader(id);
+    const bool with_relu = reader >= 0 && absorbed.contains(reader);
+    if (with_relu) reader = only_reader(reader);
+    if (reader < 0 || !is_cheap_to_make(graph.op(id), with_relu)) continue;
+    const std::string_view kind = graph.op(reader).schema->name;
+    if (kind == "conv2d" || kind == "linear") found.insert(id);
   }
   return found;
 }
 
 }  // namespace
 
-OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options)
+OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants)
     : graph_(*stage.graph),
       options_(options),
+      variants_(options.plain ? nullptr : variants),
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_),
-      absorbed_(relus_of_batch_norms(stage, layouts_, options)) {}
+      absorbed_(absorbed_relus(stage, layouts_, options)),
+      rebuilt_(rebuilt_operators(stage, absorbed_, options)) {}
 
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);
   const Site site{graph_,        op,       options_.rows, options_.training,
                   options_.seed, threads_, engine_,       layouts_.working_block(op)};
   if (op.schema->name == "conv2d") {
-    return make_conv2d(site, layouts_);
+    return make_conv2d(site, layouts_, variants_);
   }
   if (absorbed(id)) return std::make_unique<AbsorbedKernel>();
-  if (op.schema->name == "batch_norm") {
+  if (is_relu_host(op)) {
     const auto readers = graph_.consumers(op.outputs[0]);
     const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return absorbed(reader); });
-    return adapt_layouts(make_batch_norm(site, relu), op, layouts_, site.block, engine_);
+    auto kernel = op.schema->name == "add" ? make_add(site, relu) : make_batch_norm(site, relu);
+    return adapt_layouts(std::move(kernel), op, layouts_, site.block, engine_);
   }
   for (const Kind& kind : kKinds) {
     if (kind.name != op.schema->name) continue;

@@ -6,17 +6,20 @@
 #include "kernels/device.h"
 #include "kernels/kernel_factory.h"
 #include "kernels/onednn/layouts.h"
+#include "kernels/variants.h"
 
 namespace millrace::kernels::onednn {
 
 /// fp32 only. Uses as many threads as OpenMP gives when it is made.
 class OnednnFactory : public KernelFactory {
  public:
-  /// `stage.graph` outlives it and its kernels, and so does the factory its kernels.
-  OnednnFactory(const StageGraph& stage, const CompileOptions& options);
+  /// `stage.graph` outlives it and its kernels, and so does the factory its kernels. `variants` may be null; plain
+  /// stages use none.
+  OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants);
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
+  bool rebuilt(OpId op) const override { return rebuilt_.contains(op); }
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
 
@@ -24,9 +27,11 @@ class OnednnFactory : public KernelFactory {
   Engine engine_;
   const Graph& graph_;
   CompileOptions options_;
+  Variants* variants_;
   int threads_;
   Layouts layouts_;
-  std::unordered_set<OpId> absorbed_;  // a ReLU that batch norm does
+  std::unordered_set<OpId> absorbed_;  // ReLUs that batch norms and sums do
+  std::unordered_set<OpId> rebuilt_;   // whose output is made twice
 };
 
 }  // namespace millrace::kernels::onednn

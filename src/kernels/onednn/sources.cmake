@@ -5,6 +5,7 @@ set(ONEDNN_SOURCES
   onednn/batch_norm.cpp
   onednn/conv2d.cpp
   onednn/convolution_shape.cpp
+  onednn/convolution_variants.cpp
   onednn/dnnl_api.cpp
   onednn/dropout.cpp
   onednn/elementwise.cpp

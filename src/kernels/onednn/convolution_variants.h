@@ -1,0 +1,20 @@
+// Which algorithm each pass of a convolution uses: direct, or Winograd's where it was measured to be faster.
+#pragma once
+
+#include <string>
+
+#include "kernels/onednn/dnnl_api.h"
+#include "kernels/variants.h"
+
+namespace millrace::kernels::onednn {
+
+/// The name of a pass on `shape` in a table of variants. The choice for some rows holds for all numbers of rows that
+/// have the same name: it is measured on the largest power of two up to them, or up to what is enough work to be
+/// measured.
+std::string convolution_work(Pass pass, const ConvolutionShape& shape);
+
+/// `direct` or another algorithm for the same tensors, as `variants` knows it; work that is large enough is measured.
+ConvolutionPass choose_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
+                                   ConvolutionPass direct, Variants* variants);
+
+}  // namespace millrace::kernels::onednn
