@@ -14,6 +14,8 @@
 namespace millrace::app {
 namespace {
 
+constexpr const char* kTransport = "transport";  // the one that runs on several ranks
+
 struct Benchmark {
   std::string name;
   ExitCode (*run)(const Arguments& arguments);
@@ -31,9 +33,10 @@ const std::vector<Benchmark>& benchmarks() {
 }  // namespace
 
 ExitCode bench(const Arguments& arguments, comm::World& world) {
-  if (!world.root()) return ExitCode::done;
   const std::string& name = arguments.files.front();
-  std::vector<std::string> names;
+  if (name == kTransport) return bench_transport(arguments, world);
+  if (!world.root()) return ExitCode::done;
+  std::vector<std::string> names{kTransport};
   for (const Benchmark& benchmark : benchmarks()) {
     names.push_back(benchmark.name);
     if (benchmark.name != name) continue;

@@ -319,9 +319,11 @@ void define(CLI::App& app, Arguments& arguments) {
   add_format(*import, arguments, {"table", "json"});
   import->add_flag("--quiet", arguments.quiet, "no notices; results and errors only");
 
-  CLI::App* bench =
-      app.add_subcommand("bench", "the product's own benchmarks: planner, simulator, growth, sharding, train");
-  bench->add_option("benchmark", arguments.files, "planner, simulator, growth: of the simulator, sharding, or train")
+  CLI::App* bench = app.add_subcommand(
+      "bench", "the product's own benchmarks: planner, simulator, growth, sharding, train, transport");
+  bench
+      ->add_option("benchmark", arguments.files,
+                   "planner, simulator, growth: of the simulator, sharding, train, or transport")
       ->required()
       ->expected(1)
       ->type_name("NAME");
@@ -333,7 +335,7 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
   bench->add_option("--peers", arguments.peers, "train: folder of the peer's bench.py; without it ours run alone")
       ->type_name("DIR");
-  bench->add_option("--rounds", arguments.rounds, "train: runs of each case, in alternation with the peer's")
+  bench->add_option("--rounds", arguments.rounds, "train, transport: runs of each case, in alternation with the peer's")
       ->type_name("N")
       ->check(at_least_one());
   add_time_limit(*bench, arguments);

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cluster/local.h"
-#include "comm/mpi/mpi_transport.h"
+#include "comm/node/node_transport.h"
 #include "probe/device_speed.h"
 #include "probe/link_speed.h"
 #include "runtime/threads.h"
@@ -72,7 +72,7 @@ cost::MeasuredJob measure_job(const Session& session, const comm::World& world) 
     if (ranks.size() > 1) within.emplace_back(ranks[0], ranks[1]);
     if (node > 0) between.emplace_back(0, ranks.front());
   }
-  comm::MpiTransport transport(world.communicator());
+  comm::NodeTransport transport(world.communicator());
   job.within = slowest_link(within, transport, world);
   job.between = slowest_link(between, transport, world);
   job.reduced = {4_KiB, 64_KiB, 1_MiB, 4_MiB};

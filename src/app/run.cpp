@@ -16,7 +16,7 @@
 #include "base/errors.h"
 #include "base/text.h"
 #include "cluster/launcher.h"
-#include "comm/mpi/mpi_transport.h"
+#include "comm/node/node_transport.h"
 #include "runtime/forecast.h"
 #include "runtime/signals.h"
 #include "runtime/threads.h"
@@ -74,7 +74,8 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
   // 2. who does what
   const Chosen chosen = plan_to_resume(session, arguments, world, checkpoint);
   // 3. in which order
-  comm::MpiTransport transport(world.communicator());
+  // Modelled messages have modelled times: what carries them shall cost the kernels nothing.
+  comm::NodeTransport transport(world.communicator(), {.shares_memory = !session.cluster.emulated()});
   const runtime::Programs programs = comm::on_all_alike([&] {
     return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
                          source->samples(dataset::Split::test), transport.largest_tag());

@@ -12,7 +12,7 @@
 #include "app/run_record.h"
 #include "app/session.h"
 #include "cluster/launcher.h"
-#include "comm/mpi/mpi_transport.h"
+#include "comm/node/node_transport.h"
 #include "plan/one_rank.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
@@ -41,7 +41,7 @@ class Rows final : public runtime::RunObserver {
 
 Trial train(const Session& session, const Plan& plan, const dataset::Source& source, const comm::World& world,
             MPI_Comm communicator) {
-  comm::MpiTransport transport(communicator);
+  comm::NodeTransport transport(communicator);
   const std::int64_t samples = source.samples(dataset::Split::train);
   const runtime::Programs programs =
       comm::on_all_alike([&] { return make_programs(session, plan, samples, 0, transport.largest_tag()); });

@@ -1,7 +1,9 @@
 // What the runtime asks of a network: messages between pairs and sums over groups, all started without blocking.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace millrace::comm {
@@ -46,6 +48,19 @@ class Transport {
 
   virtual bool test(Ticket ticket) = 0;
   virtual void wait(Ticket ticket, WaitObserver* observer = nullptr) = 0;
+
+  /// As wait(), for a receive into `buffer`: where the message lies, which may be its sender's memory; until taken().
+  virtual const std::byte* wait_in_place(Ticket ticket, const std::byte* buffer, WaitObserver* observer) {
+    wait(ticket, observer);
+    return buffer;
+  }
+  /// Ends what wait_in_place() began.
+  virtual void taken(Ticket) {}
+
+  /// Zeroed memory that sends and sums are fastest from: where other ranks can reach it. May outlive the transport.
+  virtual std::shared_ptr<std::byte[]> allocate(std::int64_t bytes) {
+    return std::make_shared<std::byte[]>(static_cast<std::size_t>(bytes));
+  }
 
   virtual std::int64_t bytes_sent() const = 0;
   virtual std::int64_t bytes_received() const = 0;

@@ -56,7 +56,7 @@ void initial_values(const Tensor& tensor, std::int64_t count, std::uint64_t seed
 }
 
 StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
-                                 Storage storage)
+                                 Storage storage, const Allocator& of_gradients)
     : graph_(stage.graph), precision_(precision), storage_(storage), order_(order.begin(), order.end()) {
   index_of_.resize(graph_->tensors().size(), -1);
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -87,7 +87,8 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
   }
   if (storage_ == Storage::none) return;
   values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
-  gradients_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
+  gradients_ = of_gradients ? of_gradients(gradient_bytes())
+                            : std::make_shared<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
 }
 
 const StageParameters::Place& StageParameters::place(TensorId tensor) const {
@@ -109,20 +110,20 @@ void StageParameters::initialize(std::uint64_t seed) {
 
 std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
 
-void* StageParameters::at(const std::unique_ptr<std::byte[]>& block, std::int64_t element) const {
-  return block == nullptr ? nullptr : block.get() + element * real_bytes(precision_);
+void* StageParameters::at(std::byte* block, std::int64_t element) const {
+  return block == nullptr ? nullptr : block + element * real_bytes(precision_);
 }
 
-void* StageParameters::value(TensorId tensor) { return at(values_, place(tensor).offset); }
+void* StageParameters::value(TensorId tensor) { return at(values_.get(), place(tensor).offset); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
   for (const auto& [op, offset] : place(tensor).uses) {
-    if (op == user) return at(gradients_, offset);
+    if (op == user) return at(gradients_.get(), offset);
   }
   throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
 }
 
-void* StageParameters::gradient(TensorId tensor) { return at(gradients_, place(tensor).offset); }
+void* StageParameters::gradient(TensorId tensor) { return at(gradients_.get(), place(tensor).offset); }
 
 void* StageParameters::value_range(std::size_t first) { return value(order_.at(first)); }
 void* StageParameters::gradient_range(std::size_t first) { return gradient(order_.at(first)); }

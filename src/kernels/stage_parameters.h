@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +17,9 @@ namespace millrace::kernels {
 /// The first `count` starting values of a parameter or buffer: functions of (seed, tensor name, index) alone.
 void initial_values(const Tensor& tensor, std::int64_t count, std::uint64_t seed, Precision precision, void* values);
 
+/// Zeroed memory of so many bytes.
+using Allocator = std::function<std::shared_ptr<std::byte[]>(std::int64_t bytes)>;
+
 /// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
 /// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
 /// by combine_uses(): the sum then does not depend on where stages are cut. The first of them is the gradient itself,
@@ -26,8 +30,9 @@ class StageParameters {
   /// \param stage  its graph must outlive this.
   /// \param order  all parameters and buffers of the stage, each once, in storage order.
   /// \param storage  none: nothing is allocated, values and gradients are null, what works on them does nothing.
+  /// \param of_gradients  where their memory comes from; empty: the heap
   StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
-                  Storage storage = Storage::real);
+                  Storage storage = Storage::real, const Allocator& of_gradients = {});
 
   /// Values from the tensors' initializers: functions of (seed, tensor name, index) alone.
   void initialize(std::uint64_t seed);
@@ -86,7 +91,7 @@ class StageParameters {
   };
   const Place& place(TensorId tensor) const;
   static std::size_t index(int copy) { return static_cast<std::size_t>(copy); }
-  void* at(const std::unique_ptr<std::byte[]>& block, std::int64_t element) const;
+  void* at(std::byte* block, std::int64_t element) const;
 
   const Graph* graph_;
   Precision precision_;
@@ -97,7 +102,7 @@ class StageParameters {
   std::int64_t elements_ = 0;
   std::int64_t gradient_elements_ = 0;
   std::unique_ptr<std::byte[]> values_;
-  std::unique_ptr<std::byte[]> gradients_;
+  std::shared_ptr<std::byte[]> gradients_;
   std::uint64_t version_ = 1;
   std::vector<std::unique_ptr<std::byte[]>> copies_;
   std::vector<std::uint64_t> copy_versions_;

@@ -10,8 +10,12 @@
 
 namespace millrace::probe {
 
-/// Latency and bandwidth of one message from `a` to `b`: half of round trips, the smallest and one of 1 MiB, whose
-/// first ones warm up. Called by both ranks, with nothing else in flight; each returns what its own clock says.
+/// From the begin of a send on one rank until the other has the message in a tensor of its own, as training sends it:
+/// half of the median round trip between `a` and `b`, after some that warm up. Called by both ranks, with nothing else
+/// in flight; each returns what its own clock says.
+Seconds measure_message(comm::Transport& transport, int a, int b, Bytes size);
+
+/// Latency and bandwidth of such messages: the smallest and one of 1 MiB.
 cluster::Link measure_link(comm::Transport& transport, int a, int b);
 
 /// Median time of a sum over all ranks, for each of `sizes`. Called by all of them.

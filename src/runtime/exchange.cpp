@@ -56,7 +56,10 @@ Exchange::Exchange(const Graph& graph, const Program& program, int rank, kernels
     channel.buffers.resize(buffers_of(planned, rank));
     for (Buffer& buffer : channel.buffers) {
       if (storage == kernels::Storage::none) continue;
-      buffer.data = std::make_unique<std::byte[]>(static_cast<std::size_t>(channel.capacity));
+      // A receive may be read where it was sent from: its buffer takes no memory before it is written.
+      buffer.data = planned.sender == rank
+                        ? transport.allocate(channel.capacity)
+                        : std::make_shared_for_overwrite<std::byte[]>(static_cast<std::size_t>(channel.capacity));
     }
   }
   const std::vector<bool> early = sent_before_valid(program);
@@ -137,13 +140,14 @@ void Exchange::post(Channel& channel) {
 const void* Exchange::receive(std::int32_t transfer, comm::WaitObserver& observer) {
   Channel& channel = channel_of(transfer);
   Buffer& buffer = channel.buffers[channel.received % channel.buffers.size()];
-  transport_.wait(buffer.ticket, &observer);
-  buffer.ticket = comm::kNoTicket;
-  return buffer.data.get();
+  return transport_.wait_in_place(buffer.ticket, buffer.data.get(), &observer);
 }
 
 void Exchange::release(std::int32_t transfer) {
   Channel& channel = channel_of(transfer);
+  Buffer& buffer = channel.buffers[channel.received % channel.buffers.size()];
+  transport_.taken(buffer.ticket);
+  buffer.ticket = comm::kNoTicket;
   ++channel.received;
   if (channel.posted < channel.limit) post(channel);
 }

@@ -60,7 +60,7 @@ class Exchange {
     bool early = false;  // sent before the sender's round is valid
   };
   struct Buffer {
-    std::unique_ptr<std::byte[]> data;
+    std::shared_ptr<std::byte[]> data;
     comm::Ticket ticket = comm::kNoTicket;
   };
   struct Channel {

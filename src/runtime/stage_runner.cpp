@@ -34,7 +34,8 @@ bool ends_micro_batch(const Program& program, InstructionKind kind) {
 }  // namespace
 
 StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
-                         std::uint64_t seed, kernels::Storage storage, std::unique_ptr<PartGroup> group)
+                         std::uint64_t seed, kernels::Storage storage, std::unique_ptr<PartGroup> group,
+                         const kernels::Allocator& of_gradients)
     : stage_(stage),
       seed_(seed),
       graph_(make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops)),
@@ -42,7 +43,7 @@ StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_
       order_(storage_order(program, stage, group_ ? group_->index() : 0)),
       parts_(group_ ? program.stages[static_cast<std::size_t>(stage)].parts : nullptr),
       computed_(parts_ ? &parts_->devices[static_cast<std::size_t>(group_->index())].stage : &graph_),
-      parameters_(*computed_, numbered(order_, parts_.get()), precision, storage),
+      parameters_(*computed_, numbered(order_, parts_.get()), precision, storage, of_gradients),
       recompute_(program.stages[static_cast<std::size_t>(stage)].recompute) {
   if (parts_ && storage == kernels::Storage::real) {
     initialize_part();

@@ -24,9 +24,10 @@ struct BoundMicroBatch {
 class StageRunner {
  public:
   /// \param group  of the rank's replica, where it has several ranks
+  /// \param of_gradients  where their memory comes from; empty: the heap
   StageRunner(const Graph& graph, const Program& program, std::int32_t stage, kernels::Precision precision,
               std::uint64_t seed, kernels::Storage storage = kernels::Storage::real,
-              std::unique_ptr<PartGroup> group = nullptr);
+              std::unique_ptr<PartGroup> group = nullptr, const kernels::Allocator& of_gradients = {});
 
   /// Notes which row counts `program` needs on `rank`, how many micro-batches of each are alive at once, and how many
   /// versions of the weights.

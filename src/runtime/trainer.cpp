@@ -38,6 +38,17 @@ Seconds steady_time(const std::vector<double>& seconds) {
   return median({seconds.begin() + static_cast<std::ptrdiff_t>(warm_up), seconds.end()});
 }
 
+// Gradients of this rank are added to those of others.
+bool is_reduced(const Program& program, int rank) {
+  return std::any_of(program.buckets.begin(), program.buckets.end(), [&](const auto& bucket) {
+    return bucket.owners.size() > 1 && std::binary_search(bucket.owners.begin(), bucket.owners.end(), rank);
+  });
+}
+
+kernels::Allocator allocator(comm::Transport& transport) {
+  return [&transport](std::int64_t bytes) { return transport.allocate(bytes); };
+}
+
 std::vector<const Program*> pointers(const std::vector<Program>& programs) {
   std::vector<const Program*> all;
   for (const Program& program : programs) all.push_back(&program);
@@ -71,7 +82,8 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     stage_runners_.push_back(std::make_unique<StageRunner>(
         graph, first, static_cast<std::int32_t>(s), options.precision, options.seed, device_.storage(),
-        PartGroup::make(first.stages[s], rank, &around_.transport, &watchdog_)));
+        PartGroup::make(first.stages[s], rank, &around_.transport, &watchdog_),
+        is_reduced(first, rank) ? allocator(around_.transport) : kernels::Allocator()));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
       for (const Program& program : *list) runner.require(program, rank);

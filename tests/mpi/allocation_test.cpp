@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/mpi/mpi_transport.h"
+#include "comm/node/node_transport.h"
 #include "program/lowering.h"
 #include "program/stage_dag.h"
 #include "runtime/program_runner.h"
@@ -89,7 +89,7 @@ void expect_no_allocation(const Graph& graph, const Grid& grid) {
     programs.push_back(lower(graph, plan, schedules::compute_order(plan, dag), batch));
   }
   const bool alone = grid.ranks() == 1;
-  comm::MpiTransport transport(alone ? MPI_COMM_SELF : MPI_COMM_WORLD);
+  comm::NodeTransport transport(alone ? MPI_COMM_SELF : MPI_COMM_WORLD);
   const int rank = transport.rank();
 
   Tally tally;

@@ -130,7 +130,7 @@ Plan make_plan(const Graph& graph, const Grid& grid) {
 TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& source, const RunSettings& settings,
                   MPI_Comm communicator) {
   plan::require_valid(plan, graph, {.several_stages = true}, "test plan");
-  comm::MpiTransport transport(communicator, settings.transport);
+  comm::NodeTransport transport(communicator, settings.transport);
   dataset::SampleOrder order(settings.train.seed, source.samples(dataset::Split::train), settings.batch, settings.tail);
   runtime::Programs made;
   made.train = programs(graph, plan, batch_sizes(source.samples(dataset::Split::train), settings.batch, settings.tail),

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "comm/mpi/mpi_transport.h"
+#include "comm/node/node_transport.h"
 #include "dataset/order.h"
 #include "dataset/source.h"
 #include "graph/graph.h"
@@ -53,7 +53,7 @@ struct RunSettings {
   LoweringOptions lowering{};
   std::function<void(Program&)> edit;  ///< of each training program, by hand, before it is verified
   runtime::TrainOptions train;
-  comm::MpiTransportOptions transport;
+  comm::NodeTransportOptions transport;
   std::filesystem::path checkpoints{};  ///< where they are made, as `train` says; empty: none
   bool forecast = false;
   bool resume = false;  ///< goes on from the newest of them
