@@ -364,7 +364,16 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   const auto ranked = [&] {
     Planned found;
     found.ranking = search(request, session.experiment);
-    if (tensor > 1) planner::take_groups_apart(judged, tensor, found.ranking);
+    if (tensor == 1) return found;
+    if (found.ranking.plans.empty() && found.ranking.least_memory) {
+      // What a group lacks tells nothing of its devices: their memory is judged when it has come apart.
+      const cluster::Cluster roomy = planner::without_limits(*groups.cluster);
+      planner::Request unlimited = request;
+      unlimited.problem.cluster = &roomy;
+      unlimited.problem.memory_limit.reset();
+      found.ranking = search(unlimited, session.experiment);
+    }
+    planner::take_groups_apart(judged, tensor, settings.device_memory, found.ranking);
     return found;
   };
   Planned planned = ranked();

@@ -43,8 +43,7 @@ Plan typical(const Session& session) {
   pipeline.micro_batches = kTypical;
   if (section.micro_batch_size) {
     const double rows = static_cast<double>(session.experiment.data.batch) * pipeline.share;
-    pipeline.micro_batches =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(rows) / *section.micro_batch_size);
+    pipeline.micro_batches = std::max<std::int64_t>(1, static_cast<std::int64_t>(rows) / *section.micro_batch_size);
   } else if (!section.micro_batches.empty()) {
     pipeline.micro_batches = section.micro_batches.front();
   }

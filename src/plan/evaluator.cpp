@@ -168,7 +168,8 @@ class Evaluation {
   void traffic() {
     std::int64_t bytes = 0;
     for (int p = 0; p < report_.pipelines; ++p) {
-      for (const StageTimes& stage : times(p)) bytes += (2 * stage.received + stage.exchanged).value() * pipeline(p).micro_batches;
+      for (const StageTimes& stage : times(p))
+        bytes += (2 * stage.received + stage.exchanged).value() * pipeline(p).micro_batches;
     }
     for (const Reduction& reduction : times_.reductions) {
       bytes += 2 * static_cast<std::int64_t>(reduction.devices.size() - 1) * reduction.bytes.value();

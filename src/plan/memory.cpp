@@ -101,7 +101,7 @@ StageFootprint AnalyticBytes::part_footprint(const std::shared_ptr<const StagePa
 }
 
 StageMemory stage_memory(const StageFootprint& footprint, std::int64_t live) {
-  return {footprint.weights,          footprint.gradients, footprint.optimizer,
+  return {footprint.weights,         footprint.gradients, footprint.optimizer,
           live * footprint.per_slot, footprint.workspace, footprint.messages};
 }
 

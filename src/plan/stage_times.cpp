@@ -160,8 +160,7 @@ class Timing {
   const cost::OpTime& part_time(const Stage& where, const StageParts& parts, std::size_t shard, std::int64_t rows,
                                 int device) {
     const int kind = problem_.cluster->first_alike(device);
-    const auto [entry, is_new] =
-        known_parts_.try_emplace({&parts, where.recompute.data(), shard, rows, kind});
+    const auto [entry, is_new] = known_parts_.try_emplace({&parts, where.recompute.data(), shard, rows, kind});
     cost::OpTime& total = entry->second;
     if (!is_new) return total;
     for (const OpId op : where.ops) {

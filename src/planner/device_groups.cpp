@@ -156,13 +156,12 @@ void spread(Plan& plan, int tensor) {
   }
 }
 
-void take_groups_apart(const plan::Problem& problem, int tensor, Ranking& ranking) {
-  // Of groups that do not fit, only that they do not: a device has less than its group.
-  if (ranking.least_memory) {
-    ranking.least_memory->limit = Bytes((ranking.least_memory->limit.value() + tensor - 1) / tensor);
-    ranking.least_memory->minimal = false;
-  }
+void take_groups_apart(const plan::Problem& problem, int tensor,
+                       const std::function<std::optional<ProgramMemory>(const Plan&)>& device_memory,
+                       Ranking& ranking) {
   std::vector<plan::Candidate> fitting;
+  std::optional<plan::Candidate> leanest;  // of those that do not fit
+  ranking.least_memory.reset();            // of a group
   for (plan::Candidate& candidate : ranking.plans) {
     spread(candidate.plan, tensor);
     plan::Problem its = problem;
@@ -178,17 +177,22 @@ void take_groups_apart(const plan::Problem& problem, int tensor, Ranking& rankin
       fitting.push_back(std::move(candidate));
       continue;
     }
-    const Bytes peak(candidate.report.peak_memory_bytes);
-    if (!ranking.least_memory || peak < ranking.least_memory->limit) {
-      ranking.least_memory = LeastMemory{peak, false, fullest_stage(candidate.report)};
-    }
-    ranking.refusals.push_back({candidate.report.partitioner, candidate.report.schedule,
-                                candidate.report.micro_batches, candidate.report.pipelines,
+    ranking.refusals.push_back({candidate.report.partitioner, candidate.report.schedule, candidate.report.micro_batches,
+                                candidate.report.pipelines,
                                 static_cast<int>(candidate.plan.pipelines.front().stages.size()),
                                 plan::Refusal::memory_exceeded, candidate.report.why_not});
+    if (!leanest || candidate.report.peak_memory_bytes < leanest->report.peak_memory_bytes) {
+      leanest = std::move(candidate);
+    }
   }
   ranking.plans = std::move(fitting);
-  if (!ranking.plans.empty()) ranking.least_memory.reset();
+  if (ranking.plans.empty() && leanest) {
+    const std::int64_t counted = leanest->report.peak_memory_bytes;
+    const auto held = device_memory ? device_memory(leanest->plan) : std::nullopt;
+    if (held) take_memory(*held, leanest->report);
+    ranking.least_memory =
+        LeastMemory{Bytes(std::max(counted, leanest->report.peak_memory_bytes)), false, fullest_stage(leanest->report)};
+  }
   const bool more_is_better = problem.objective == plan::Objective::memory_efficiency;
   std::stable_sort(ranking.plans.begin(), ranking.plans.end(), [&](const auto& a, const auto& b) {
     const double x = a.report.objective_value.value_or(0), y = b.report.objective_value.value_or(0);

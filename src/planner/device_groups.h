@@ -1,6 +1,7 @@
 // What partitioners see where replicas have several devices: each group of them as one device.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,7 +24,9 @@ std::unique_ptr<cost::CostModel> group_costs(const Graph& graph, const cluster::
                                              const Plan& like);
 
 /// Candidates of a search over groups become plans of the devices, and are judged anew by `problem`, which is that of
-/// the devices: what does not fit is refused. Best first, as before.
-void take_groups_apart(const plan::Problem& problem, int tensor, Ranking& ranking);
+/// the devices: what does not fit is refused, and the least memory is what the leanest of them holds. Best first.
+/// \param device_memory  what the ranks of a plan hold, from the devices that run it; empty: not known.
+void take_groups_apart(const plan::Problem& problem, int tensor,
+                       const std::function<std::optional<ProgramMemory>(const Plan&)>& device_memory, Ranking& ranking);
 
 }  // namespace millrace::planner

@@ -108,7 +108,7 @@ class Stepping {
   const Program& program_;
   // By stage, shard of a replica and rows.
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, plan::StageFootprint> footprints_;
-  std::vector<std::map<std::int32_t, HeldByStage>> held_;                            // by rank, then stage
+  std::vector<std::map<std::int32_t, HeldByStage>> held_;  // by rank, then stage
   ProgramMemory memory_;
 };
 

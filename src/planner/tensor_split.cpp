@@ -10,9 +10,7 @@ namespace millrace::planner {
 
 TensorSplit::TensorSplit(const Graph& graph, const cluster::Cluster& cluster, const cost::CostModel& cost,
                          shard::PartRequest request)
-    : graph_(graph),
-      splitter_(graph, cluster, std::move(request)),
-      network_(cluster, cost, sim::Contention::none) {}
+    : graph_(graph), splitter_(graph, cluster, std::move(request)), network_(cluster, cost, sim::Contention::none) {}
 
 const std::vector<TensorCollective>& TensorSplit::collectives(const OpList& ops, const StageParts& parts) const {
   const auto [known, is_new] = collectives_.try_emplace(&parts);
@@ -39,8 +37,7 @@ plan::TensorStages::Exchanged TensorSplit::exchanged(const Stage& stage, const S
     const Seconds seconds = time(one, rows, devices);
     const Bytes moved = moved_bytes(one.kind, Bytes(one.row_bytes * rows), static_cast<std::int64_t>(devices.size()));
     // What is computed again exchanges again.
-    const bool again =
-        !one.backward && std::binary_search(stage.recompute.begin(), stage.recompute.end(), one.op);
+    const bool again = !one.backward && std::binary_search(stage.recompute.begin(), stage.recompute.end(), one.op);
     (one.backward ? sum.backward : sum.forward) += seconds;
     if (again) sum.backward += seconds;
     sum.moved += (again ? 2 : 1) * moved;

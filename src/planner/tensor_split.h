@@ -23,7 +23,9 @@ class TensorSplit final : public plan::TensorStages {
   TensorSplit(const Graph& graph, const cluster::Cluster& cluster, const cost::CostModel& cost,
               shard::PartRequest request);
 
-  std::vector<std::shared_ptr<const StageParts>> parts(const Plan& plan) const override { return splitter_.parts(plan); }
+  std::vector<std::shared_ptr<const StageParts>> parts(const Plan& plan) const override {
+    return splitter_.parts(plan);
+  }
   Exchanged exchanged(const Stage& stage, const StageParts& parts, std::int64_t rows,
                       std::span<const int> devices) const override;
 

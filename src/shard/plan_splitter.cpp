@@ -214,12 +214,11 @@ const Sharded& PlanSplitter::decide(const Component& component, const std::vecto
   const Places where = places(component, stages, rows);
   const auto ask = [&](HeldOptions held, std::vector<std::int64_t> limits) -> const Sharded& {
     const bool limited = !limits.empty();
-    const auto [known, is_new] = decided_.try_emplace({where.slowest, where.link.bandwidth.value(),
-                                                       where.link.latency.value(), rows, micro_batches,
-                                                       std::move(limits), held.ops, held.live});
+    const auto [known, is_new] =
+        decided_.try_emplace({where.slowest, where.link.bandwidth.value(), where.link.latency.value(), rows,
+                              micro_batches, std::move(limits), held.ops, held.live});
     if (is_new) {
-      known->second =
-          std::make_unique<const Sharded>(made(where, rows, micro_batches, std::move(held), limited));
+      known->second = std::make_unique<const Sharded>(made(where, rows, micro_batches, std::move(held), limited));
     }
     return *known->second;
   };

@@ -99,8 +99,7 @@ class Automatic {
   // What the decision splits along the axis, and what each place can hold of it beside what it holds whole.
   double split_bytes(const Decision& decision, int axis) const {
     return static_cast<double>(
-        split_memory(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.held, axis)
-            .value());
+        split_memory(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.held, axis).value());
   }
 
   std::vector<double> spare(const Decision& decision, int axis) const {

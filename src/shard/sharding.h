@@ -19,8 +19,8 @@ struct Request {
   std::int64_t rows = 1;                ///< of a micro-batch, over the whole mesh
   std::int64_t micro_batches = 1;
   std::int64_t real_bytes = 4;
-  HeldOptions held{};  ///< what has to fit into the memory of the devices
-  bool split_rows = true;            ///< whether the batch may be cut
+  HeldOptions held{};      ///< what has to fit into the memory of the devices
+  bool split_rows = true;  ///< whether the batch may be cut
   ExpandOptions expand{};
 };
 
