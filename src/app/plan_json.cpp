@@ -60,6 +60,8 @@ json stage_json(const plan::StageReport& stage, const Graph& graph) {
           {"forward_s", number(stage.forward_s)},
           {"backward_s", number(stage.backward_s)},
           {"transfer_s", number(stage.transfer_s)},
+          {"tensor_forward_s", number(stage.tensor_forward_s)},
+          {"tensor_backward_s", number(stage.tensor_backward_s)},
           {"reduction_s", number(stage.reduction_s)},
           {"live_micro_batches", stage.live_micro_batches},
           {"send_bytes", stage.send_bytes},

@@ -20,6 +20,7 @@
 #include "plan/plan_text.h"
 #include "plan/published.h"
 #include "plan/validate.h"
+#include "planner/device_groups.h"
 #include "planner/least_memory.h"
 #include "planner/order_costs.h"
 #include "planner/simulated_ranking.h"
@@ -149,6 +150,11 @@ plan::Problem problem_of(const Session& session, const cost::CostModel& cost) {
   return problem;
 }
 
+// Plans whose replicas have several devices are judged by their parts; published planners have rules of their own.
+void judge_parts(const Session& session, plan::Problem& problem) {
+  if (!plan::is_published(problem.objective)) problem.tensor = &split_of(session);
+}
+
 // Closed forms only prune where simulating the candidates is affordable; elsewhere they decide.
 constexpr double kSimulatedWork = 2e6;       // operators × devices
 constexpr int kSimulatedDevices = 64;        // each has a program of its own
@@ -242,6 +248,7 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
       plan::load_plan(*session.experiment.plan.file, session.graph,
                       {session.cluster.size(), session.experiment.data.batch, plan::is_published(problem.objective)});
   require_norm(session.experiment, candidate.plan.schedule);
+  if (plan::splits_operators(candidate.plan)) judge_parts(session, problem);
   problem.schedule = candidate.plan.schedule;
   problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
   candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
@@ -306,12 +313,17 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {
   const PlanSection& section = session.experiment.plan;
   const int tensor = section.tensor_parallel;
-  const cluster::Cluster groups = grouped(session.cluster, tensor, cited(session.experiment, "plan.tensor_parallel"));
-  const auto cost = make_costs(session, groups);
+  const auto cost = make_costs(session);
   if (section.file) return plan_of_file(session, problem_of(session, *cost));
   planner::Request request;
   request.problem = problem_of(session, *cost);
-  request.problem.cluster = &groups;
+  DeviceGroups groups;
+  if (tensor > 1) {  // partitioners see a replica as one device
+    groups = groups_of(session);
+    request.problem.cluster = groups.cluster.get();
+    request.problem.cost = groups.cost.get();
+    request.problem.memory_limit.reset();  // theirs has it
+  }
   request.problem.exchange = exchange;
   const bool published = plan::is_published(request.problem.objective);
   if (!published) check_plan_settings(session, arguments);
@@ -333,18 +345,39 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   request.warmup = section.warmup;
   request.recompute = recompute_mask(session);
   const auto top = static_cast<std::size_t>(arguments.top);
-  request.judged_again = simulates(request.problem);
+  request.judged_again = simulates(problem_of(session, *cost));
   request.top = request.judged_again ? std::max(top, kMostSimulated) : top;
   const MemoryForecast forecast(session);
   if (request.judged_again && tensor == 1) request.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
   planner::SimulatedRanking settings = search_settings(section);
-  settings.device_memory = request.device_memory;
+  if (request.judged_again) settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
   if (arguments.command == "plan") settings.asked = top;
   plan::Problem judged = request.problem;  // variants of recomputation are not tried where the user says which
   if (section.recompute_mask != planner::RecomputeMask::Kind::as_cut) judged.recompute = plan::Recompute::none;
-  Planned planned;
-  planned.ranking = search(request, session.experiment);
-  const bool found = !planned.ranking.plans.empty();
+  if (tensor > 1) {
+    judged.cluster = &session.cluster;
+    judged.cost = cost.get();
+    judged.memory_limit = section.memory_limit;
+    judged.live_by_depth = true;
+    judge_parts(session, judged);
+  }
+  const auto ranked = [&] {
+    Planned found;
+    found.ranking = search(request, session.experiment);
+    if (tensor == 1) return found;
+    if (found.ranking.plans.empty() && found.ranking.least_memory) {
+      // What a group lacks tells nothing of its devices: their memory is judged when it has come apart.
+      const cluster::Cluster roomy = planner::without_limits(*groups.cluster);
+      planner::Request unlimited = request;
+      unlimited.problem.cluster = &roomy;
+      unlimited.problem.memory_limit.reset();
+      found.ranking = search(unlimited, session.experiment);
+    }
+    planner::take_groups_apart(judged, tensor, settings.device_memory, found.ranking);
+    return found;
+  };
+  Planned planned = ranked();
+  const bool found = !planned.ranking.plans.empty() || planned.ranking.least_memory;
   simulate_candidates(session, judged, settings, planned);
   // Devices hold more than the search counted: it is asked for plans that need as much less.
   for (int tries = 0; found && planned.ranking.plans.empty() && planned.ranking.least_memory && tries < kMostTries;
@@ -354,16 +387,13 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     if (over <= 1) break;
     const auto counted = static_cast<double>(planner::least_limit(request.problem)->value());
     request.problem.memory_limit = Bytes(static_cast<std::int64_t>(counted / over * kTighter));
-    Planned tighter;
-    tighter.ranking = search(request, session.experiment);
+    Planned tighter = ranked();
     if (tighter.ranking.plans.empty()) break;
     simulate_candidates(session, judged, settings, tighter);
     planned = std::move(tighter);
   }
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
-  for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
-  if (!planned.ranking.plans.empty()) parts_of(session, planned.ranking.plans.front().plan);  // refuses annotations
   return planned;
 }
 
@@ -413,7 +443,9 @@ Program training_program(const Session& session, const Plan& plan, std::int64_t 
   options.post_validation = session.experiment.train.clip_norm > 0 &&
                             (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;
   const auto cost = make_costs(session);
-  const ComputeOrder order = planner::fitted_order(plan, problem_of(session, *cost));
+  plan::Problem problem = problem_of(session, *cost);
+  if (plan::splits_operators(plan)) judge_parts(session, problem);
+  const ComputeOrder order = planner::fitted_order(plan, problem);
   Program program = lower(session.graph, plan, order, batch, options);
   require_verified(session.graph, program, options.tag_limit);
   return program;

@@ -16,6 +16,8 @@
 
 namespace millrace::app {
 
+struct SessionSplit;
+
 struct Session {
   Experiment experiment;
   Graph graph;
@@ -24,6 +26,7 @@ struct Session {
   std::shared_ptr<const cost::Profile> profile{};  ///< measured costs, the same on all ranks; null: analytic ones
   bool measured_speeds = false;                    ///< the cluster's speeds are the ranks' own, `slowdown` included
   double measuring_s = 0;                          ///< that measurements took before anything else began
+  mutable std::shared_ptr<const SessionSplit> split{};  ///< of tensor-parallel stages (app/tensor_parallel.h)
 };
 
 /// The costs that the experiment asks for; the session outlives them.

@@ -49,7 +49,7 @@ shard::Request request_of(const Session& session) {
   request.rows = std::max<std::int64_t>(1, experiment.data.batch / request.micro_batches);
   const plan::TrainingBytes training = training_bytes(experiment);
   request.real_bytes = training.real;
-  request.optimizer_bytes = training.optimizer_per_parameter;
+  request.held.optimizer_bytes = training.optimizer_per_parameter;
   return request;
 }
 

@@ -7,67 +7,90 @@
 
 #include "app/planning.h"
 #include "base/errors.h"
-#include "cost/analytic.h"
-#include "shard/stage_parts.h"
+#include "plan/tensor_stages.h"
 
 namespace millrace::app {
 
-cluster::Cluster grouped(const cluster::Cluster& cluster, int tensor, const std::string& key) {
-  if (cluster.size() % tensor != 0) {
-    throw InvalidInput(
-        fmt::format("{} {}: found {} devices, allowed: a multiple of {}", key, tensor, cluster.size(), tensor));
-  }
-  std::vector<cluster::Device> devices;
-  std::vector<int> node_of;
-  for (int first = 0; first < cluster.size(); first += tensor) {
-    cluster::Device device = cluster.device(first);
-    device.bandwidth = BytesPerSecond(device.bandwidth.value() * tensor);
-    if (device.memory) device.memory = Bytes(device.memory->value() * tensor);
-    for (auto& [precision, flops] : device.flops) flops = FlopsPerSecond(flops.value() * tensor);
-    for (int t = 1; t < tensor; ++t) device.speed = std::min(device.speed, cluster.device(first + t).speed);
-    devices.push_back(std::move(device));
-    node_of.push_back(cluster.node_of(first));
-  }
-  cluster::Cluster result(cluster.name(), cluster.kind(), std::move(devices), std::move(node_of), cluster.nodes(),
-                          cluster.network(), cluster.emulated());
-  result.set_host(cluster.host());
-  return result;
+struct SessionSplit {
+  const Graph* graph;  // of the session that it was made for: sessions are values, and may have moved since
+  const cluster::Cluster* cluster;
+  std::unique_ptr<const cost::CostModel> cost;
+  planner::TensorSplit split;
+};
+
+namespace {
+
+shard::PartRequest part_request(const Session& session) {
+  const Experiment& experiment = session.experiment;
+  const plan::TrainingBytes bytes = training_bytes(experiment);
+  return {.annotations = experiment.plan.annotations,
+          .batch = experiment.data.batch,
+          .precision = precision_name(experiment),
+          .real_bytes = bytes.real,
+          .optimizer_bytes = bytes.optimizer_per_parameter,
+          .memory_limit = experiment.plan.memory_limit};
 }
 
-void spread(Plan& plan, int tensor) {
-  for (Pipeline& pipeline : plan.pipelines) {
-    for (Stage& stage : pipeline.stages) {
-      std::vector<int> devices;
-      for (const int group : stage.devices) {
-        for (int t = 0; t < tensor; ++t) devices.push_back(group * tensor + t);
-      }
-      stage.devices = std::move(devices);
-      stage.tensor_parallel = tensor;
-    }
+// A plan whose micro-batches are as long as those of the search may be: the costs of groups are asked for before there
+// is one.
+Plan typical(const Session& session) {
+  const PlanSection& section = session.experiment.plan;
+  constexpr std::int64_t kTypical = 4;
+  Plan plan;
+  plan.schedule = section.schedules.front().name;
+  Pipeline& pipeline = plan.pipelines.emplace_back();
+  pipeline.share = 1.0 / section.pipelines.value_or(1);
+  pipeline.micro_batches = kTypical;
+  if (section.micro_batch_size) {
+    const double rows = static_cast<double>(session.experiment.data.batch) * pipeline.share;
+    pipeline.micro_batches = std::max<std::int64_t>(1, static_cast<std::int64_t>(rows) / *section.micro_batch_size);
+  } else if (!section.micro_batches.empty()) {
+    pipeline.micro_batches = section.micro_batches.front();
   }
+  return plan;
+}
+
+}  // namespace
+
+const planner::TensorSplit& split_of(const Session& session) {
+  std::shared_ptr<const SessionSplit>& known = session.split;
+  if (!known || known->graph != &session.graph || known->cluster != &session.cluster) {
+    auto cost = make_costs(session);
+    const cost::CostModel& costs = *cost;
+    known = std::shared_ptr<const SessionSplit>(
+        new SessionSplit{&session.graph, &session.cluster, std::move(cost),
+                         planner::TensorSplit(session.graph, session.cluster, costs, part_request(session))});
+  }
+  return known->split;
 }
 
 std::vector<std::shared_ptr<const StageParts>> parts_of(const Session& session, const Plan& plan) {
-  const Pipeline& first = plan.pipelines.front();
-  const bool any = std::any_of(plan.pipelines.begin(), plan.pipelines.end(), [](const Pipeline& pipeline) {
-    return std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
-                       [](const Stage& stage) { return stage.tensor_parallel > 1; });
-  });
-  if (!any) return {};
+  if (!plan::splits_operators(plan)) return {};
   if (session.experiment.train.any_grid) {
     throw InvalidInput(fmt::format("{}: any takes plans of tensor_parallel 1: sums over parts depend on their number",
                                    cited(session.experiment, "train.reproducible")));
   }
-  const std::string precision = precision_name(session.experiment);
-  const cost::AnalyticCost cost(session.graph, session.cluster, precision);
-  const plan::TrainingBytes bytes = training_bytes(session.experiment);
-  shard::PartRequest request{.annotations = session.experiment.plan.annotations};
-  const double rows = static_cast<double>(session.experiment.data.batch) * first.share;
-  request.micro_batches = first.micro_batches;
-  request.rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(rows) / first.micro_batches);
-  request.real_bytes = bytes.real;
-  request.optimizer_bytes = bytes.optimizer_per_parameter;
-  return shard::stage_parts(session.graph, plan, session.cluster, cost, request);
+  return split_of(session).parts(plan);
+}
+
+DeviceGroups groups_of(const Session& session) {
+  const int tensor = session.experiment.plan.tensor_parallel;
+  if (session.cluster.size() % tensor != 0) {
+    throw InvalidInput(fmt::format("{} {}: found {} devices, allowed: a multiple of {}",
+                                   cited(session.experiment, "plan.tensor_parallel"), tensor, session.cluster.size(),
+                                   tensor));
+  }
+  DeviceGroups groups;
+  groups.cluster = std::make_unique<const cluster::Cluster>(
+      planner::device_groups(session.cluster, tensor, session.experiment.plan.memory_limit));
+  groups.device_cost = make_costs(session);
+  shard::PartRequest request = part_request(session);
+  request.within_memory = false;  // the whole graph on one group is no plan
+  groups.split = std::make_unique<const planner::TensorSplit>(session.graph, session.cluster, *groups.device_cost,
+                                                              std::move(request));
+  groups.cost = planner::group_costs(session.graph, session.cluster, *groups.device_cost, *groups.split, tensor,
+                                     typical(session));
+  return groups;
 }
 
 void check_annotations(const Experiment& experiment) {

@@ -6,19 +6,28 @@
 
 #include "app/session.h"
 #include "plan/plan.h"
-#include "plan/stage_parts.h"
+#include "planner/device_groups.h"
+#include "planner/tensor_split.h"
 
 namespace millrace::app {
 
-/// The cluster as plans see it that give every replica `tensor` neighbouring devices: each as one device that is so
-/// many times as fast and large. \throws InvalidInput  devices that this does not divide.
-cluster::Cluster grouped(const cluster::Cluster& cluster, int tensor, const std::string& key);
-
-/// A plan for the grouped cluster becomes one for the devices themselves.
-void spread(Plan& plan, int tensor);
+/// What plans of the session are split by: the same for search, simulation, memory forecast and run. Made when it is
+/// first asked for. \throws InvalidInput  as shard::PlanSplitter.
+const planner::TensorSplit& split_of(const Session& session);
 
 /// By flat stage index; empty where no stage is tensor-parallel.
+/// \throws InvalidInput  settings that such plans do not go with.
 std::vector<std::shared_ptr<const StageParts>> parts_of(const Session& session, const Plan& plan);
+
+/// The devices of the session in groups of plan.tensor_parallel, with their costs.
+struct DeviceGroups {
+  std::unique_ptr<const cluster::Cluster> cluster;
+  std::unique_ptr<const cost::CostModel> device_cost;
+  std::unique_ptr<const planner::TensorSplit> split;
+  std::unique_ptr<const cost::CostModel> cost;
+};
+/// \throws InvalidInput  devices that it does not divide.
+DeviceGroups groups_of(const Session& session);
 
 /// Annotations are for `shard` and for tensor-parallel stages.
 /// \throws InvalidInput  what such plans do not keep: a mesh of other axes, annotations without tensor_parallel.

@@ -95,7 +95,9 @@ Bound communication_bound(const Problem& problem) {
   }
   const int parts = components(graph), devices = problem.cluster->size();
   const double tensor = std::isfinite(smallest) ? smallest * static_cast<double>(problem.batch) : 0.0;
+  const bool split = problem.tensor != nullptr;  // then each pipeline holds the parameters once, however it is cut
   const auto bytes = [&](int pipelines, int stages) {
+    if (split) return 2.0 * (pipelines - 1) * parameters + 2.0 * std::max(0, stages - parts) * tensor;
     if (stages == 1) return 2.0 * (devices - 1) * parameters;
     return 2.0 * (pipelines - 1) * parameters + 2.0 * (devices - pipelines * stages) * fewest_parameters +
            2.0 * std::max(0, stages - parts) * tensor;

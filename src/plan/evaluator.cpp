@@ -21,7 +21,9 @@ namespace {
 class Evaluation {
  public:
   Evaluation(const Plan& plan, const Problem& problem, const StageBytes& bytes, const std::optional<Bound>& bound)
-      : plan_(plan), problem_(problem), bytes_(bytes), bound_(bound), times_(plan_times(plan, problem)) {}
+      : plan_(plan), problem_(problem), bytes_(bytes), bound_(bound), times_(plan_times(plan, problem)) {
+    if (problem.tensor != nullptr) parts_ = problem.tensor->parts(plan);
+  }
 
   PlanReport run() {
     report_.schedule = plan_.schedule;
@@ -61,6 +63,8 @@ class Evaluation {
       row.forward_s = time.forward.value();
       row.backward_s = time.backward.value();
       row.transfer_s = time.transfer.value();
+      row.tensor_forward_s = time.tensor_forward.value();
+      row.tensor_backward_s = time.tensor_backward.value();
       row.reduction_s = time.reduction.value();
       row.send_bytes = time.sent.value();
       report_.stages.push_back(std::move(row));
@@ -149,7 +153,8 @@ class Evaluation {
     Seconds longest(-1);
     OpId limiting = stage.ops.front();
     for (const OpId op : stage.ops) {
-      const Seconds time = problem_.cost->op_time(op, rows, stage.devices[0]).total();
+      const double part = parts_.empty() || parts_[index] == nullptr ? 1.0 : parts_[index]->share(op, 0);
+      const Seconds time = part * problem_.cost->op_time(op, rows, stage.devices[0]).total();
       if (time <= longest) continue;
       longest = time;
       limiting = op;
@@ -163,7 +168,8 @@ class Evaluation {
   void traffic() {
     std::int64_t bytes = 0;
     for (int p = 0; p < report_.pipelines; ++p) {
-      for (const StageTimes& stage : times(p)) bytes += 2 * stage.received.value() * pipeline(p).micro_batches;
+      for (const StageTimes& stage : times(p))
+        bytes += (2 * stage.received + stage.exchanged).value() * pipeline(p).micro_batches;
     }
     for (const Reduction& reduction : times_.reductions) {
       bytes += 2 * static_cast<std::int64_t>(reduction.devices.size() - 1) * reduction.bytes.value();
@@ -183,12 +189,16 @@ class Evaluation {
       StageReport& row = report_.stages[i];
       const Stage& stage = pipeline(row.pipeline).stages[static_cast<std::size_t>(row.index)];
       const std::vector<std::int64_t>& rows = times(row.pipeline)[static_cast<std::size_t>(row.index)].rows;
+      const std::shared_ptr<const StageParts> parts = parts_.empty() ? nullptr : parts_[i];
+      const std::size_t shards = parts == nullptr ? 1 : static_cast<std::size_t>(parts->size());
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        const StageFootprint& footprint = footprint_of(stage, rows[r]);
-        row.activation_bytes += footprint.per_slot.value();
-        row.parameter_bytes = footprint.weights.value();
-        const int device = stage.devices[r * static_cast<std::size_t>(stage.tensor_parallel)];
-        held[static_cast<std::size_t>(device)].push_back({i, &footprint});
+        for (std::size_t shard = 0; shard < shards; ++shard) {
+          const StageFootprint& footprint = footprint_of(stage, parts, shard, rows[r]);
+          row.activation_bytes += footprint.per_slot.value();
+          row.parameter_bytes = std::max(row.parameter_bytes, footprint.weights.value());
+          const int device = stage.devices[r * static_cast<std::size_t>(stage.tensor_parallel) + shard];
+          held[static_cast<std::size_t>(device)].push_back({i, &footprint});
+        }
       }
     }
     std::int64_t total = 0, ranks = 0;
@@ -291,9 +301,13 @@ class Evaluation {
   }
 
   // Equal pipelines share their lists of operators: the list itself is the key.
-  const StageFootprint& footprint_of(const Stage& stage, std::int64_t rows) {
-    const auto [entry, is_new] = footprints_.try_emplace({stage.ops.data(), stage.recompute.data(), rows});
-    if (is_new) entry->second = bytes_.footprint(stage.ops, rows, stage.recompute);
+  const StageFootprint& footprint_of(const Stage& stage, const std::shared_ptr<const StageParts>& parts,
+                                     std::size_t shard, std::int64_t rows) {
+    const auto [entry, is_new] =
+        footprints_.try_emplace({stage.ops.data(), stage.recompute.data(), parts.get(), shard, rows});
+    if (!is_new) return entry->second;
+    entry->second = parts == nullptr ? bytes_.footprint(stage.ops, rows, stage.recompute)
+                                     : bytes_.part_footprint(parts, shard, stage.ops, rows, stage.recompute);
     return entry->second;
   }
 
@@ -355,7 +369,9 @@ class Evaluation {
   const StageBytes& bytes_;
   const std::optional<Bound>& bound_;
   PlanTimes times_;
-  std::map<std::tuple<const OpId*, const OpId*, std::int64_t>, StageFootprint> footprints_;
+  std::vector<std::shared_ptr<const StageParts>> parts_;  // by flat stage, as rows of the report; empty: none has any
+  std::map<std::tuple<const OpId*, const OpId*, const StageParts*, std::size_t, std::int64_t>, StageFootprint>
+      footprints_;
   PlanReport report_;
   std::int64_t furthest_over_ = 0;  // bytes
 };

@@ -78,15 +78,30 @@ StageFootprint AnalyticBytes::footprint(std::span<const OpId> ops, std::int64_t 
   bytes.per_slot =
       rows * (sum(graph, kept.tensors, sizes_.real) + kept.beside_per_sample) + kept.beside_per_micro_batch;
   bytes.workspace = rows * passing_bytes(stage, kept.tensors, sizes_.real) + kept.recomputed;
-  // A receive is posted for each tensor of the window and the one in use; a send has its own copy.
-  const Bytes received = sum(graph, stage.gradient_inputs, sizes_.real);  // their gradients go back
-  const Bytes sent = sum(graph, stage.gradient_outputs, sizes_.real);
-  bytes.messages = rows * ((receive_window_ + 1) * (received + sent) + received + sent);
+  bytes.messages = message_bytes(stage, rows);
+  return bytes;
+}
+
+// A receive is posted for each tensor of the window and the one in use; a send has its own copy.
+Bytes AnalyticBytes::message_bytes(const StageGraph& stage, std::int64_t rows) const {
+  const Bytes received = sum(*stage.graph, stage.gradient_inputs, sizes_.real);  // their gradients go back
+  const Bytes sent = sum(*stage.graph, stage.gradient_outputs, sizes_.real);
+  return rows * ((receive_window_ + 1) * (received + sent) + received + sent);
+}
+
+// Tensors at the border are whole on every device.
+StageFootprint AnalyticBytes::part_footprint(const std::shared_ptr<const StageParts>& parts, std::size_t shard,
+                                             std::span<const OpId> ops, std::int64_t rows,
+                                             std::span<const OpId> recompute) const {
+  const StagePart& part = parts->devices[shard];
+  const AnalyticBytes of_part(*part.graph, sizes_, receive_window_);
+  StageFootprint bytes = of_part.footprint(part.stage.ops, rows, parts->recomputed(recompute));
+  bytes.messages = message_bytes(make_stage_graph(*graph_, ops), rows);
   return bytes;
 }
 
 StageMemory stage_memory(const StageFootprint& footprint, std::int64_t live) {
-  return {footprint.weights,          footprint.gradients, footprint.optimizer,
+  return {footprint.weights,         footprint.gradients, footprint.optimizer,
           live * footprint.per_slot, footprint.workspace, footprint.messages};
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/units.h"
 #include "graph/graph.h"
+#include "plan/stage_parts.h"
 
 namespace millrace::plan {
 
@@ -32,6 +34,10 @@ class StageBytes {
   /// `recompute`: those of the operators that run again before their backward. \pre both ascend.
   virtual StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
                                    std::span<const OpId> recompute = {}) const = 0;
+  /// Of device `shard` of a replica that shares those operators. `recompute`: of the whole graph.
+  virtual StageFootprint part_footprint(const std::shared_ptr<const StageParts>& parts, std::size_t shard,
+                                        std::span<const OpId> ops, std::int64_t rows,
+                                        std::span<const OpId> recompute = {}) const = 0;
 };
 
 /// Counts tensors: no layouts, no padding.
@@ -42,8 +48,13 @@ class AnalyticBytes : public StageBytes {
       : graph_(&graph), sizes_(sizes), receive_window_(receive_window) {}
   StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
                            std::span<const OpId> recompute = {}) const override;
+  StageFootprint part_footprint(const std::shared_ptr<const StageParts>& parts, std::size_t shard,
+                                std::span<const OpId> ops, std::int64_t rows,
+                                std::span<const OpId> recompute = {}) const override;
 
  private:
+  Bytes message_bytes(const StageGraph& stage, std::int64_t rows) const;
+
   const Graph* graph_;
   TrainingBytes sizes_;
   int receive_window_;

@@ -13,6 +13,7 @@
 #include "plan/memory.h"
 #include "plan/objective.h"
 #include "plan/plan.h"
+#include "plan/tensor_stages.h"
 
 namespace millrace::plan {
 
@@ -45,6 +46,8 @@ struct Problem {
   bool live_by_depth = false;
   std::uint64_t seed = 1;        ///< of partitioners that draw random numbers
   Exchange* exchange = nullptr;  ///< the ranks that search together; null: this one alone
+  /// Of plans whose replicas have several devices; null: there are none, or their devices share all work alike.
+  const TensorStages* tensor = nullptr;
 
   /// Numbers of pipelines to try, ascending: the fixed one, or all that divide the devices.
   std::vector<int> pipeline_counts() const;

@@ -22,6 +22,8 @@ struct StageReport {
   double forward_s = 0;
   double backward_s = 0;
   double transfer_s = 0;        ///< activations in, and as long again for their gradients back
+  double tensor_forward_s = 0;  ///< of collectives between the devices of a replica, beside forward_s
+  double tensor_backward_s = 0;
   double reduction_s = 0;       ///< of its gradients over all owners, once an iteration
   std::int64_t send_bytes = 0;  ///< activations that it sends for one micro-batch, once per receiving stage
   std::int64_t parameter_bytes = 0;

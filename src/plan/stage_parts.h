@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,9 @@ struct StageParts {
     const auto found = shares.find(op);
     return found == shares.end() ? 1.0 : found->second[device];
   }
+  /// Operators of the parts that run again where those of the whole graph do. Exchanges behind a dropped operator are
+  /// made again with it. \param whole  ascending.
+  std::vector<OpId> recomputed(std::span<const OpId> whole) const;
   int size() const { return static_cast<int>(devices.size()); }
   bool holds_whole(TensorId parameter) const { return parameters.at(parameter).kind == Holding::Kind::whole; }
 };

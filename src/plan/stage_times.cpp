@@ -8,6 +8,7 @@
 
 #include "graph/footprint.h"
 #include "plan/owners.h"
+#include "plan/part_reductions.h"
 #include "plan/plan_cuts.h"
 #include "plan/rows.h"
 
@@ -74,7 +75,9 @@ class Pairs {
 class Timing {
  public:
   Timing(const Plan& plan, const Problem& problem)
-      : plan_(plan), problem_(problem), cuts_(plan_cuts(plan, *problem.graph)) {}
+      : plan_(plan), problem_(problem), cuts_(plan_cuts(plan, *problem.graph)) {
+    if (problem.tensor != nullptr) parts_ = problem.tensor->parts(plan);
+  }
 
   PlanTimes run() {
     std::vector<double> shares;
@@ -106,6 +109,10 @@ class Timing {
     const Stage& where = stage(ref);
     StageTimes& result = times(ref);
     result.rows = largest_remainder(longest, where.shares);
+    if (const StageParts* parts = parts_of(ref)) {
+      compute_parts(where, *parts, result);
+      return;
+    }
     Seconds slowest;
     for (std::size_t r = 0; r < result.rows.size(); ++r) {
       const cost::OpTime total =
@@ -119,6 +126,54 @@ class Timing {
       result.backward = total.backward() / devices;
       result.backward_weight = total.backward_weight / devices;
     }
+  }
+
+  const StageParts* parts_of(StageRef ref) const {
+    if (parts_.empty()) return nullptr;
+    std::size_t flat = static_cast<std::size_t>(ref.stage);
+    for (int p = 0; p < ref.pipeline; ++p) flat += plan_.pipelines[static_cast<std::size_t>(p)].stages.size();
+    return parts_[flat].get();
+  }
+
+  // The slowest device of the slowest replica, each with its own part of the work.
+  void compute_parts(const Stage& where, const StageParts& parts, StageTimes& result) {
+    const auto shards = static_cast<std::size_t>(where.tensor_parallel);
+    Seconds slowest;
+    for (std::size_t r = 0; r < result.rows.size(); ++r) {
+      const std::span<const int> devices = std::span(where.devices).subspan(r * shards, shards);
+      for (std::size_t t = 0; t < shards; ++t) {
+        const cost::OpTime total = part_time(where, parts, t, result.rows[r], devices[t]);
+        result.busy += total.total();
+        if (total.total() <= slowest) continue;
+        slowest = total.total();
+        result.forward = total.forward;
+        result.backward = total.backward();
+        result.backward_weight = total.backward_weight;
+      }
+      const TensorStages::Exchanged exchanged = problem_.tensor->exchanged(where, parts, result.rows[r], devices);
+      result.tensor_forward = std::max(result.tensor_forward, exchanged.forward);
+      result.tensor_backward = std::max(result.tensor_backward, exchanged.backward);
+      result.exchanged += exchanged.moved;
+    }
+  }
+
+  const cost::OpTime& part_time(const Stage& where, const StageParts& parts, std::size_t shard, std::int64_t rows,
+                                int device) {
+    const int kind = problem_.cluster->first_alike(device);
+    const auto [entry, is_new] = known_parts_.try_emplace({&parts, where.recompute.data(), shard, rows, kind});
+    cost::OpTime& total = entry->second;
+    if (!is_new) return total;
+    for (const OpId op : where.ops) {
+      const cost::OpTime time = problem_.cost->op_time(op, rows, kind);
+      const double share = parts.share(op, shard);
+      total.forward += share * time.forward;
+      total.backward_input += share * time.backward_input;
+      total.backward_weight += share * time.backward_weight;
+    }
+    for (const OpId op : where.recompute) {
+      total.backward_input += parts.share(op, shard) * problem_.cost->op_time(op, rows, kind).forward;
+    }
+    return total;
   }
 
   // Equal pipelines share their lists of operators: the list itself is the key.
@@ -162,13 +217,16 @@ class Timing {
       const std::int64_t most = *std::max_element(to.rows.begin(), to.rows.end());
       const Bytes row = tensor_bytes(problem_.graph->tensor(crossing.tensor), problem_.sizes.real);
       to.transfer += between->second.message(most * row, *problem_.cost);
-      to.received += all * row;
-      times({pipeline, crossing.from}).sent += all * row;
+      // Each device of a replica gets all of its rows.
+      const int copies = parts_.empty() ? 1 : stages[static_cast<std::size_t>(crossing.to)].tensor_parallel;
+      to.received += copies * all * row;
+      times({pipeline, crossing.from}).sent += copies * all * row;
     }
   }
 
   void reductions() {
-    times_.reductions = shared_parameters(plan_, cuts_, *problem_.graph, problem_.sizes.real);
+    times_.reductions = parts_.empty() ? shared_parameters(plan_, cuts_, *problem_.graph, problem_.sizes.real)
+                                       : part_reductions(plan_, parts_, *problem_.graph, problem_.sizes.real);
     for (Reduction& reduction : times_.reductions) {
       reduction.time = problem_.cost->all_reduce_time(reduction.bytes, reduction.devices);
       for (const StageRef& ref : reduction.stages) times(ref).reduction += reduction.time;
@@ -179,7 +237,9 @@ class Timing {
   const Problem& problem_;
   PlanCuts cuts_;
   PlanTimes times_;
+  std::vector<std::shared_ptr<const StageParts>> parts_;  // by flat stage; empty: none has any
   std::map<std::tuple<const OpId*, const OpId*, std::int64_t, int>, cost::OpTime> known_;
+  std::map<std::tuple<const StageParts*, const OpId*, std::size_t, std::int64_t, int>, cost::OpTime> known_parts_;
 };
 
 }  // namespace

@@ -18,13 +18,16 @@ struct StageTimes {
   /// Activations from other stages; their gradients take as long again. Both count for the receiving stage, so that
   /// each tensor is charged once for each stage that reads it.
   Seconds transfer{};
+  Seconds tensor_forward{};  ///< collectives inside a replica of several devices
+  Seconds tensor_backward{};
+  Bytes exchanged{};                 ///< by them, all replicas together
   Seconds busy{};                    ///< compute of all replicas together, over one micro-batch
   Bytes received{};                  ///< activations, from other devices, all replicas together
   Bytes sent{};                      ///< the same tensors, at their producer
   Seconds reduction{};               ///< of its gradients, over all owners
   std::vector<std::int64_t> rows{};  ///< of the longest micro-batch, by replica
 
-  StageSeconds seconds() const { return {forward + transfer, backward + transfer}; }
+  StageSeconds seconds() const { return {forward + tensor_forward + transfer, backward + tensor_backward + transfer}; }
 };
 
 /// Parameters with the same owners, reduced together.

@@ -24,7 +24,7 @@ class Times {
         batch_(static_cast<double>(problem.batch)),
         micro_batches_(static_cast<double>(problem.micro_batches)) {
     measure();
-    if (problem.stages.value_or(1) == 1) measure_reduction();
+    if (reduces()) measure_reduction();
   }
 
   // Least over the shapes that are left open. Fill and the largest operator do not fall with the number of stages, and
@@ -91,6 +91,9 @@ class Times {
     for (const Speed& kind : speeds_) total_speed_ += kind.speed * kind.count;
   }
 
+  // Devices that share operators own parts: how much each of them sums is the split's to say.
+  bool reduces() const { return problem_.stages.value_or(1) == 1 && problem_.tensor == nullptr; }
+
   void measure_reduction() {
     std::vector<int> all(static_cast<std::size_t>(devices_));
     std::iota(all.begin(), all.end(), 0);
@@ -129,7 +132,7 @@ class Times {
   }
 
   Bound reduction(int stages) const {
-    if (stages > 1 || devices_ < 2) return {};
+    if (stages > 1 || devices_ < 2 || !reduces()) return {};
     // The first bucket may start within the backward of the last micro-batch, which is never the longest one.
     const double before = judge_ == Judge::closed_form ? 1.0 : (micro_batches_ - 1) / micro_batches_;
     return {before * work().value + all_reduce_, "work / speed, then the reduction of all gradients"};

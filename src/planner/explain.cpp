@@ -20,7 +20,8 @@ std::vector<plan::StageSeconds> stage_seconds(const plan::PlanReport& report, in
   std::vector<plan::StageSeconds> stages;
   for (const plan::StageReport& stage : report.stages) {
     if (stage.pipeline != pipeline) continue;
-    stages.push_back({Seconds(stage.forward_s + stage.transfer_s), Seconds(stage.backward_s + stage.transfer_s)});
+    stages.push_back({Seconds(stage.forward_s + stage.tensor_forward_s + stage.transfer_s),
+                      Seconds(stage.backward_s + stage.tensor_backward_s + stage.transfer_s)});
   }
   return stages;
 }
@@ -115,8 +116,9 @@ std::string bottleneck_line(const plan::PlanReport& report) {
                        report.limiting_op, stage.index, stage.pipeline, report.bottleneck_s, report.objective_unit);
   }
   const double compute = stage.forward_s + stage.backward_s;
+  const double all = compute + stage.tensor_forward_s + stage.tensor_backward_s + 2 * stage.transfer_s;
   std::string text = fmt::format("bottleneck: {} (stage {} of pipeline {}: {} for a micro-batch", report.limiting_op,
-                                 stage.index, stage.pipeline, format(Seconds(compute + 2 * stage.transfer_s)));
+                                 stage.index, stage.pipeline, format(Seconds(all)));
   if (compute > 0) {
     text += fmt::format(", {:.0f} % of its compute in this operator", 100 * report.limiting_op_s / compute);
   }

@@ -35,6 +35,8 @@ std::vector<Bytes> activation_limits(const plan::Problem& problem, const std::ve
 StageCosts order_costs(const Plan& plan, const plan::Problem& problem, const StageDag& dag) {
   const plan::PlanTimes times = plan::plan_times(plan, problem);
   const plan::AnalyticBytes bytes(*problem.graph, problem.sizes);
+  std::vector<std::shared_ptr<const StageParts>> parts;  // by flat stage
+  if (problem.tensor != nullptr) parts = problem.tensor->parts(plan);
   StageCosts costs;
   std::vector<Seconds> transfers;
   std::vector<HeldByDevice> held(static_cast<std::size_t>(problem.cluster->size()));
@@ -42,18 +44,26 @@ StageCosts order_costs(const Plan& plan, const plan::Problem& problem, const Sta
     for (std::size_t s = 0; s < plan.pipelines[p].stages.size(); ++s) {
       const Stage& stage = plan.pipelines[p].stages[s];
       const plan::StageTimes& time = times.stages[p][s];
-      costs.forward.push_back(time.forward);
-      costs.backward.push_back(time.backward);
+      costs.forward.push_back(time.forward + time.tensor_forward);
+      costs.backward.push_back(time.backward + time.tensor_backward);
       costs.backward_weight.push_back(time.backward_weight);
       transfers.push_back(time.transfer);
       const std::int64_t rows = *std::max_element(time.rows.begin(), time.rows.end());
-      const plan::StageFootprint most = bytes.footprint(stage.ops, rows, stage.recompute);
-      costs.activations.push_back(most.per_slot);
-      for (const int device : stage.devices) {
-        HeldByDevice& on = held[static_cast<std::size_t>(device)];
-        on.standing += most.weights + most.gradients + most.optimizer + most.messages;
-        on.workspace = std::max(on.workspace, most.workspace);
+      const std::shared_ptr<const StageParts> split = parts.empty() ? nullptr : parts[costs.activations.size()];
+      const std::size_t shards = split == nullptr ? 1 : static_cast<std::size_t>(split->size());
+      Bytes activations;
+      for (std::size_t shard = 0; shard < shards; ++shard) {
+        const plan::StageFootprint most = split == nullptr
+                                              ? bytes.footprint(stage.ops, rows, stage.recompute)
+                                              : bytes.part_footprint(split, shard, stage.ops, rows, stage.recompute);
+        activations = std::max(activations, most.per_slot);
+        for (std::size_t d = shard; d < stage.devices.size(); d += shards) {
+          HeldByDevice& on = held[static_cast<std::size_t>(stage.devices[d])];
+          on.standing += most.weights + most.gradients + most.optimizer + most.messages;
+          on.workspace = std::max(on.workspace, most.workspace);
+        }
       }
+      costs.activations.push_back(activations);
     }
   }
   for (const std::vector<std::int32_t>& readers : dag.successors) {

@@ -58,8 +58,13 @@ class Stepping {
       for (const std::vector<RowInterval>& intervals : stage.rows) {
         rows = std::max(rows, intervals[stage.replica_of(i)].size());
       }
-      const auto [entry, is_new] = footprints_.try_emplace({s, rows});
-      if (is_new) entry->second = bytes.footprint(stage.ops, rows, stage.recompute);
+      const std::size_t shard = stage.parts == nullptr ? 0 : i % static_cast<std::size_t>(stage.tensor_parallel);
+      const auto [entry, is_new] = footprints_.try_emplace({s, shard, rows});
+      if (is_new) {
+        entry->second = stage.parts == nullptr
+                            ? bytes.footprint(stage.ops, rows, stage.recompute)
+                            : bytes.part_footprint(stage.parts, shard, stage.ops, rows, stage.recompute);
+      }
       const plan::StageFootprint& one = entry->second;
       const auto rank = static_cast<std::size_t>(stage.ranks[i]);
       held_[rank][static_cast<std::int32_t>(s)] = {.footprint = &one};
@@ -101,8 +106,9 @@ class Stepping {
   }
 
   const Program& program_;
-  std::map<std::pair<std::size_t, std::int64_t>, plan::StageFootprint> footprints_;  // by stage and rows
-  std::vector<std::map<std::int32_t, HeldByStage>> held_;                            // by rank, then stage
+  // By stage, shard of a replica and rows.
+  std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, plan::StageFootprint> footprints_;
+  std::vector<std::map<std::int32_t, HeldByStage>> held_;  // by rank, then stage
   ProgramMemory memory_;
 };
 
@@ -112,6 +118,14 @@ plan::StageFootprint KnownFootprints::footprint(std::span<const OpId> ops, std::
                                                 std::span<const OpId> recompute) const {
   const auto [entry, is_new] = known_.try_emplace({hash64(std::as_bytes(ops)), hash64(std::as_bytes(recompute)), rows});
   if (is_new) entry->second = from_->footprint(ops, rows, recompute);
+  return entry->second;
+}
+
+plan::StageFootprint KnownFootprints::part_footprint(const std::shared_ptr<const StageParts>& parts, std::size_t shard,
+                                                     std::span<const OpId> ops, std::int64_t rows,
+                                                     std::span<const OpId> recompute) const {
+  const auto [entry, is_new] = known_parts_.try_emplace({parts, shard, hash64(std::as_bytes(recompute)), rows});
+  if (is_new) entry->second = from_->part_footprint(parts, shard, ops, rows, recompute);
   return entry->second;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -19,10 +20,15 @@ class KnownFootprints : public plan::StageBytes {
   explicit KnownFootprints(const plan::StageBytes& from) : from_(&from) {}
   plan::StageFootprint footprint(std::span<const OpId> ops, std::int64_t rows,
                                  std::span<const OpId> recompute = {}) const override;
+  plan::StageFootprint part_footprint(const std::shared_ptr<const StageParts>& parts, std::size_t shard,
+                                      std::span<const OpId> ops, std::int64_t rows,
+                                      std::span<const OpId> recompute = {}) const override;
 
  private:
   const plan::StageBytes* from_;
   mutable std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>, plan::StageFootprint> known_;  // by hashes
+  using Part = std::tuple<std::shared_ptr<const StageParts>, std::size_t, std::uint64_t, std::int64_t>;
+  mutable std::map<Part, plan::StageFootprint> known_parts_;  // by parts, shard, hash of what is recomputed, rows
 };
 
 struct ProgramMemory {

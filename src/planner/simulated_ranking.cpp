@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
 #include "planner/fold_plan.h"
@@ -158,8 +159,10 @@ class Ranker {
   Trial simulate(Plan plan) {
     const FoldedPlan folded =
         fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
-    const Program program = lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch,
-                                  {.hiding = settings_.hiding});
+    LoweringOptions lowering{.hiding = settings_.hiding};
+    if (problem_.tensor != nullptr) lowering.parts = problem_.tensor->parts(folded.plan);
+    const Program program =
+        lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch, lowering);
     sim::Options options = settings_.options;
     options.iterations += 2 * program.overlap;
     ++counts_.simulated;

@@ -108,12 +108,20 @@ Table stages_table(const plan::PlanReport& report, const Graph& graph) {
                "parameters", "memory"},
               {}};
   const Ours ours{plan::is_published(report)};
+  const bool split = std::any_of(report.stages.begin(), report.stages.end(), [](const plan::StageReport& stage) {
+    return stage.tensor_forward_s + stage.tensor_backward_s > 0;
+  });
+  constexpr std::ptrdiff_t kBehindBackward = 7;
+  if (split) table.columns.insert(table.columns.begin() + kBehindBackward, "collectives");
   for (const plan::StageReport& stage : report.stages) {
     table.rows.push_back({fmt::format("{}", stage.pipeline), fmt::format("{}", stage.index),
                           operators(graph, stage.ops), numbers(stage.devices), shares(stage.shares),
                           ours(seconds_text(stage.forward_s)), ours(seconds_text(stage.backward_s)),
                           ours(seconds_text(2 * stage.transfer_s)), ours(seconds_text(stage.reduction_s)),
                           bytes(stage.parameter_bytes), ours(bytes(stage.memory_bytes))});
+    if (!split) continue;
+    std::vector<std::string>& row = table.rows.back();
+    row.insert(row.begin() + kBehindBackward, ours(seconds_text(stage.tensor_forward_s + stage.tensor_backward_s)));
   }
   return table;
 }

@@ -52,7 +52,7 @@ class Automatic {
 
  private:
   std::vector<Bytes> memory(const Decision& decision) const {
-    return memory_of(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.optimizer_bytes);
+    return memory_of(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.held);
   }
 
   double excess(const std::vector<Bytes>& held) const {
@@ -99,8 +99,7 @@ class Automatic {
   // What the decision splits along the axis, and what each place can hold of it beside what it holds whole.
   double split_bytes(const Decision& decision, int axis) const {
     return static_cast<double>(
-        split_memory(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.optimizer_bytes, axis)
-            .value());
+        split_memory(*sharded_.graph, *sharded_.ops, *sharded_.tensors, mesh_, decision, request_.held, axis).value());
   }
 
   std::vector<double> spare(const Decision& decision, int axis) const {
@@ -182,7 +181,7 @@ Sharded shard(const Graph& graph, const cluster::Cluster& cluster, const cost::C
     const auto given = resolve(request.annotations, graph, *sharded.tensors, *mesh);
     decision = propagate(graph, *sharded.ops, *sharded.tensors, *mesh, *sharded.links, given);
   }
-  sharded.memory = memory_of(graph, *sharded.ops, *sharded.tensors, *mesh, decision, request.optimizer_bytes);
+  sharded.memory = memory_of(graph, *sharded.ops, *sharded.tensors, *mesh, decision, request.held);
   for (int device = 0; device < mesh->size(); ++device) {
     const auto& limit = cluster.device(device).memory;
     if (limit && sharded.memory[index(device)] > *limit) sharded.fits = false;

@@ -8,6 +8,7 @@
 
 #include "cost/cost_model.h"
 #include "shard/annotations.h"
+#include "shard/memory.h"
 #include "shard/sharded_graph.h"
 
 namespace millrace::shard {
@@ -18,8 +19,8 @@ struct Request {
   std::int64_t rows = 1;                ///< of a micro-batch, over the whole mesh
   std::int64_t micro_batches = 1;
   std::int64_t real_bytes = 4;
-  std::int64_t optimizer_bytes = 8;  ///< of each trained number
-  bool split_rows = true;            ///< whether the batch may be cut
+  HeldOptions held{};      ///< what has to fit into the memory of the devices
+  bool split_rows = true;  ///< whether the batch may be cut
   ExpandOptions expand{};
 };
 

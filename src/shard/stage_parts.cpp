@@ -13,7 +13,6 @@
 #include "shard/exchange_kind.h"
 #include "shard/index.h"
 #include "shard/local_operator.h"
-#include "shard/sharding.h"
 
 namespace millrace::shard {
 namespace {
@@ -281,83 +280,9 @@ class StageCut {
 
 }  // namespace
 
-namespace {
-
-// Where operators share a parameter and would take different parts of it, all take it as it is kept: on ranks,
-// parameters do not change hands.
-void agree_on_parameters(const Graph& graph, const OpTable& ops, const TensorTable& tensors, const Mesh& mesh,
-                         Decision& decision) {
-  const auto taken = [&](OpId op, TensorId parameter, const Use& use) {
-    const auto operands = ops.operands(op);
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].tensor == parameter) return ops.property(op, i, use);
-    }
-    return Property{};
-  };
-  const auto can = [&](OpId op, const Use& use) {
-    const auto operands = ops.operands(op);
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Placement placement{ops.property(op, i, use)};
-      if (!fits(tensors.view(operands[i].tensor), placement, mesh)) return false;
-    }
-    return true;
-  };
-  for (const TensorId parameter : graph.parameters()) {
-    const auto users = graph.consumers(parameter);
-    const Property kept = decision.placements[index(parameter)].front();
-    const bool agree = std::all_of(users.begin(), users.end(), [&](OpId op) {
-      return taken(op, parameter, decision.uses[index(op)].front()) ==
-             taken(users.front(), parameter, decision.uses[index(users.front())].front());
-    });
-    if (agree) continue;
-    for (const OpId op : users) {
-      if (taken(op, parameter, decision.uses[index(op)].front()) == kept) continue;
-      for (Use use : ops.uses(op)) {
-        use.ratio = kept.is_split() ? kept.ratio : std::int16_t{0};
-        if (taken(op, parameter, use) != kept || !can(op, use)) continue;
-        decision.uses[index(op)].front() = use;
-        break;
-      }
-    }
-  }
-}
-
-}  // namespace
-
 StageParts cut_stage(const Graph& graph, std::span<const OpId> stage, const OpTable& ops, const TensorTable& tensors,
                      const Mesh& mesh, const Decision& decision) {
   return StageCut(graph, stage, ops, tensors, mesh, decision).run();
-}
-
-std::vector<std::shared_ptr<const StageParts>> stage_parts(const Graph& graph, const Plan& plan,
-                                                           const cluster::Cluster& cluster, const cost::CostModel& cost,
-                                                           const PartRequest& request) {
-  std::map<int, Sharded> decided;  // by number of devices
-  std::vector<std::shared_ptr<const StageParts>> all;
-  for (const Pipeline& pipeline : plan.pipelines) {
-    for (const Stage& stage : pipeline.stages) {
-      all.emplace_back();
-      const int devices = stage.tensor_parallel;
-      if (devices == 1) continue;
-      if (!decided.contains(devices)) {
-        decided.emplace(devices, shard(graph, cluster, cost,
-                                       {.axes = {{"tensor", devices}},
-                                        .annotations = request.annotations,
-                                        .rows = request.rows,
-                                        .micro_batches = request.micro_batches,
-                                        .real_bytes = request.real_bytes,
-                                        .optimizer_bytes = request.optimizer_bytes,
-                                        .split_rows = false}));
-        Sharded& made = decided.at(devices);
-        agree_on_parameters(graph, *made.ops, *made.tensors, *made.mesh, made.cut.decision);
-      }
-      const Sharded& cut = decided.at(devices);
-      const std::vector<OpId> ops = stage.ops;
-      all.back() = std::make_shared<const StageParts>(
-          cut_stage(graph, ops, *cut.ops, *cut.tensors, *cut.mesh, cut.cut.decision));
-    }
-  }
-  return all;
 }
 
 }  // namespace millrace::shard

@@ -132,7 +132,14 @@ class Translator {
   Bytes bytes_of(const Bucket& bucket) const {
     Bytes bytes;
     for (const TensorId tensor : bucket.tensors) {
-      const int parts = bucket.stages.empty() ? 1 : shards_of(program_.stages[at(bucket.stages.front())], tensor);
+      const ProgramStage* stage = bucket.stages.empty() ? nullptr : &program_.stages[at(bucket.stages.front())];
+      if (stage != nullptr && stage->parts != nullptr) {
+        const TensorId part = stage->parts->part_of.at(tensor);
+        const Graph& of_part = *stage->parts->devices[at(bucket.shard)].graph;
+        bytes += tensor_bytes(of_part.tensor(part), costs_.bytes_per_element);
+        continue;
+      }
+      const int parts = stage == nullptr ? 1 : shards_of(*stage, tensor);
       bytes += Bytes(tensor_bytes(graph_.tensor(tensor), costs_.bytes_per_element).value() / parts);
     }
     return bytes;

@@ -1,8 +1,7 @@
 // Plans whose stages have several devices a replica, and what those compute.
 #pragma once
 
-#include "cost/analytic.h"
-#include "shard/stage_parts.h"
+#include "shard/plan_splitter.h"
 #include "tests/mpi/training_run.h"
 #include "tests/shard/cut_graph.h"
 
@@ -30,8 +29,7 @@ inline void split_operators(const Graph& graph, const Plan& plan, const std::vec
   const int ranks = static_cast<int>(plan.pipelines.size() * plan.pipelines.front().stages.size()) *
                     plan.pipelines.front().stages.front().tensor_parallel;
   const cluster::Cluster cluster = shard::testing::flat_cluster(ranks);
-  const cost::AnalyticCost cost(graph, cluster);
-  settings.lowering.parts = shard::stage_parts(graph, plan, cluster, cost, {.annotations = annotations, .rows = 8});
+  settings.lowering.parts = shard::PlanSplitter(graph, cluster, {.annotations = annotations, .batch = 8}).parts(plan);
 }
 
 inline shard::Annotation split_of(const std::string& tensor, int dim, std::vector<double> weights = {}) {
