@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/batch_parts.h"
 #include "app/memory_forecast.h"
 #include "app/print.h"
 #include "app/rank_exchange.h"
@@ -266,6 +267,25 @@ Planned plan_of_file(const Session& session, plan::Problem problem) {
   return planned;
 }
 
+// Groups whose devices cut the batch are judged again as the replicas that they are: gradients are reduced then.
+void judge_as_replicas(const Session& session, const std::vector<double>& weights, planner::SimulatedRanking settings,
+                       Planned& planned) {
+  const auto cost = make_costs(session);
+  plan::Problem problem = problem_of(session, *cost);
+  problem.live_by_depth = true;
+  for (plan::Candidate& candidate : planned.ranking.plans) {
+    spread_batch(candidate.plan, weights);
+    problem.schedule = candidate.plan.schedule;
+    problem.micro_batches = candidate.plan.pipelines.front().micro_batches;
+    const std::string partitioner = candidate.report.partitioner;
+    candidate.report = planner::closed_form(problem)->evaluate(candidate.plan);
+    candidate.report.partitioner = partitioner;
+  }
+  const MemoryForecast forecast(session);
+  settings.device_memory = [&](const Plan& plan) { return forecast.of(plan); };
+  simulate_candidates(session, problem, settings, planned);
+}
+
 // Errors of the user's own stages cite the key.
 planner::Ranking search(const planner::Request& request, const Experiment& experiment) {
   if (!request.explicit_stages) return planner::search(request);
@@ -362,7 +382,12 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   }
   planned.why_not = planned.ranking.why_not();
   if (planned.ranking.plans.size() > top) planned.ranking.plans.resize(top);
-  for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
+  if (const std::vector<double> weights = batch_weights(session); !weights.empty()) {
+    judge_as_replicas(session, weights, settings, planned);
+    planned.why_not = planned.ranking.why_not();
+  } else {
+    for (plan::Candidate& ranked : planned.ranking.plans) spread(ranked.plan, tensor);
+  }
   if (!planned.ranking.plans.empty()) parts_of(session, planned.ranking.plans.front().plan);  // refuses annotations
   return planned;
 }

@@ -55,8 +55,11 @@ std::vector<std::shared_ptr<const StageParts>> parts_of(const Session& session, 
   });
   if (!any) return {};
   if (session.experiment.train.any_grid) {
-    throw InvalidInput(fmt::format("{}: any takes plans of tensor_parallel 1: sums over parts depend on their number",
-                                   cited(session.experiment, "train.reproducible")));
+    throw InvalidInput(
+        fmt::format("{}: any takes plans of tensor_parallel 1: each part of a split product sums its own terms, so the "
+                    "order of additions, and with it the last bits, depends on the number of devices; take grid, which "
+                    "gives the same bits under the same plan, or plan.tensor_parallel 1 with more plan.pipelines",
+                    cited(session.experiment, "train.reproducible")));
   }
   const std::string precision = precision_name(session.experiment);
   const cost::AnalyticCost cost(session.graph, session.cluster, precision);

@@ -39,6 +39,11 @@ class OpKernel {
   /// Called after backward_input of the same micro-batch, with the same operands, for operators with parameters.
   virtual void backward_weight(const OpCall&) {}
 
+  /// Whether backward_input waits for other ranks. Then what it waits for may begin earlier, with the same operands:
+  /// once the gradients of the outputs are complete, which begin_backward_input may overwrite.
+  virtual bool waits_for_others() const { return false; }
+  virtual void begin_backward_input(const OpCall&) {}
+
   virtual std::int64_t extra_bytes() const { return 0; }
   virtual std::int64_t scratch_bytes() const { return 0; }
 };

@@ -14,7 +14,7 @@ class PartExecutable final : public kernels::Executable, private kernels::Backwa
                  kernels::StageParameters& parameters, kernels::CompileOptions options)
       : parts_(parts), kernels_(parts, whole, group, parameters.precision()) {
     options.source = &kernels_;
-    options.recompute = of_parts(options.recompute);
+    options.recompute = part_recompute(parts, options.recompute);
     part_ = device.compile(parts.devices[static_cast<std::size_t>(group.index())].stage, parameters, options);
   }
 
@@ -40,19 +40,6 @@ class PartExecutable final : public kernels::Executable, private kernels::Backwa
 
   void done(OpId op) override { observer_->done(parts_.whole_op[static_cast<std::size_t>(op)]); }
 
-  // Exchanges behind a dropped operator are made again with it.
-  std::vector<OpId> of_parts(const std::vector<OpId>& whole) const {
-    std::vector<OpId> result;
-    auto exchange = parts_.exchanges.begin();
-    for (OpId op = 0; op < static_cast<OpId>(parts_.whole_op.size()); ++op) {
-      const bool is_exchange = exchange != parts_.exchanges.end() && exchange->op == op;
-      const OpId named = is_exchange ? exchange->behind : parts_.whole_op[static_cast<std::size_t>(op)];
-      if (is_exchange) ++exchange;
-      if (std::binary_search(whole.begin(), whole.end(), named)) result.push_back(op);
-    }
-    return result;
-  }
-
   const StageParts& parts_;
   PartKernels kernels_;
   std::unique_ptr<kernels::Executable> part_;
@@ -60,6 +47,19 @@ class PartExecutable final : public kernels::Executable, private kernels::Backwa
 };
 
 }  // namespace
+
+// Exchanges behind a dropped operator are made again with it.
+std::vector<OpId> part_recompute(const StageParts& parts, const std::vector<OpId>& whole) {
+  std::vector<OpId> result;
+  auto exchange = parts.exchanges.begin();
+  for (OpId op = 0; op < static_cast<OpId>(parts.whole_op.size()); ++op) {
+    const bool is_exchange = exchange != parts.exchanges.end() && exchange->op == op;
+    const OpId named = is_exchange ? exchange->behind : parts.whole_op[static_cast<std::size_t>(op)];
+    if (is_exchange) ++exchange;
+    if (std::binary_search(whole.begin(), whole.end(), named)) result.push_back(op);
+  }
+  return result;
+}
 
 std::unique_ptr<kernels::Executable> compile_part(const StageParts& parts, const Graph& whole, PartGroup& group,
                                                   kernels::Device& device, kernels::StageParameters& parameters,

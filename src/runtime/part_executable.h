@@ -9,6 +9,9 @@
 
 namespace millrace::runtime {
 
+/// Operators of the parts that run again where those of the whole graph do; ascending, as these are.
+std::vector<OpId> part_recompute(const StageParts& parts, const std::vector<OpId>& whole);
+
 /// Tensors at the border are whole, so callers see no difference: tensors and operators are those of `whole`.
 /// \param parameters  of the part. All references outlive what is made.
 std::unique_ptr<kernels::Executable> compile_part(const StageParts& parts, const Graph& whole, PartGroup& group,
