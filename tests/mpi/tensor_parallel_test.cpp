@@ -162,7 +162,8 @@ void split_without_annotations(const Graph& graph, const Plan& plan, RunSettings
   const int ranks = static_cast<int>(plan.pipelines.size() * plan.pipelines.front().stages.size()) *
                     plan.pipelines.front().stages.front().tensor_parallel;
   const auto count = static_cast<std::size_t>(ranks);
-  const cluster::Device device{.name = "slow", .flops = {{"fp32", FlopsPerSecond(1e5)}}};
+  cluster::Device device{.name = "slow", .flops = {{"fp32", FlopsPerSecond(1e5)}}};
+  device.bandwidth = BytesPerSecond(1e11);
   const cluster::Cluster cluster("slow", cluster::Kind::described, std::vector<cluster::Device>(count, device),
                                  std::vector<int>(count, 0), {{"node", {BytesPerSecond(1e12), Seconds(1e-9)}}}, {});
   const cost::AnalyticCost cost(graph, cluster);
