@@ -11,6 +11,7 @@
 #include "app/prediction.h"
 #include "plan/memory.h"
 #include "planner/simulated.h"
+#include "sim/pieces.h"
 
 namespace millrace::app {
 namespace {
@@ -30,6 +31,19 @@ InstructionKind instruction_of(kernels::Work work) {
       return InstructionKind::recompute;
     default:
       return InstructionKind::forward;
+  }
+}
+
+InstructionKind instruction_of(comm::Collective kind) {
+  switch (kind) {
+    case comm::Collective::all_gather:
+      return InstructionKind::all_gather;
+    case comm::Collective::reduce_scatter:
+      return InstructionKind::reduce_scatter;
+    case comm::Collective::all_to_all:
+      return InstructionKind::all_to_all;
+    default:
+      return InstructionKind::all_reduce;
   }
 }
 
@@ -61,7 +75,8 @@ double dilation_of(const Program& program, const sim::SimCosts& costs) {
                                           .stage = instruction.stage,
                                           .rank = static_cast<int>(rank),
                                           .rows = rows,
-                                          .ops = stage.ops});
+                                          .ops = stage.ops}) /
+                           stage.tensor_parallel;
       if (time > Seconds(0)) smallest = std::min(smallest, time.value());
     }
   }
@@ -70,9 +85,10 @@ double dilation_of(const Program& program, const sim::SimCosts& costs) {
 
 // Messages are not the device's.
 auto modelled_bytes(const Session& session) {
-  const plan::AnalyticBytes bytes(session.graph, training_bytes(session.experiment));
-  return [bytes](std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute) {
-    const plan::StageFootprint footprint = bytes.footprint(ops, rows, recompute);
+  const plan::TrainingBytes sizes = training_bytes(session.experiment);
+  return [sizes](const StageGraph& stage, std::int64_t rows, std::span<const OpId> recompute) {
+    const plan::AnalyticBytes bytes(*stage.graph, sizes);  // of a part where the stage is tensor-parallel
+    const plan::StageFootprint footprint = bytes.footprint(stage.ops, rows, recompute);
     return kernels::ExecutableBytes{footprint.per_slot.value(), footprint.workspace.value(), 0};
   };
 }
@@ -98,18 +114,16 @@ Emulation::Emulation(const Session& session, const Program& program, comm::Trans
       transport_(inner, clock_, links()) {}
 
 Seconds Emulation::kernel_time(kernels::Work work, std::span<const OpId> ops, std::int64_t rows) const {
+  if (ops.empty()) return Seconds(0);
   // The stage of this rank that holds the operators.
   const auto held = [&](const ProgramStage& stage) {
-    return !ops.empty() && std::binary_search(stage.ops.begin(), stage.ops.end(), ops.front()) &&
+    return std::binary_search(stage.ops.begin(), stage.ops.end(), ops.front()) &&
            std::find(stage.ranks.begin(), stage.ranks.end(), rank_) != stage.ranks.end();
   };
   const auto stage = std::find_if(program_.stages.begin(), program_.stages.end(), held) - program_.stages.begin();
-  const Seconds time = costs_.compute({.kind = instruction_of(work),
-                                       .stage = static_cast<std::int32_t>(stage),
-                                       .rank = rank_,
-                                       .rows = rows,
-                                       .ops = ops});
-  return time * session_.experiment.train.slowdown;
+  const sim::Piece piece{
+      .kind = instruction_of(work), .stage = static_cast<std::int32_t>(stage), .rank = rank_, .rows = rows, .ops = ops};
+  return sim::time_of(piece, program_, costs_) * session_.experiment.train.slowdown;
 }
 
 kernels::EmulatedModel Emulation::model() const {
@@ -127,6 +141,9 @@ comm::LinkModel Emulation::links() const {
   links.message = costs_.transfer;
   links.all_reduce = [this](Bytes bytes, std::span<const int> ranks) {
     return costs_.collective(InstructionKind::all_reduce, bytes, ranks);
+  };
+  links.collective = [this](comm::Collective kind, Bytes bytes, std::span<const int> ranks) {
+    return costs_.collective(instruction_of(kind), bytes, ranks);
   };
   links.half_duplex = session_.experiment.simulation.options.half_duplex;
   return links;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/batch_parts.h"
 #include "app/memory_forecast.h"
 #include "app/print.h"
 #include "app/rank_exchange.h"
@@ -318,8 +319,9 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
   planner::Request request;
   request.problem = problem_of(session, *cost);
   DeviceGroups groups;
-  if (tensor > 1) {  // partitioners see a replica as one device
-    groups = groups_of(session);
+  const std::vector<double> rows_of_group = batch_weights(session);
+  if (tensor > 1) {  // partitioners see a group as one device
+    groups = groups_of(session, rows_of_group.empty());
     request.problem.cluster = groups.cluster.get();
     request.problem.cost = groups.cost.get();
     request.problem.memory_limit.reset();  // theirs has it
@@ -359,8 +361,11 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     judged.cost = cost.get();
     judged.memory_limit = section.memory_limit;
     judged.live_by_depth = true;
-    judge_parts(session, judged);
+    if (rows_of_group.empty()) judge_parts(session, judged);
   }
+  const auto apart = [&](Plan& plan) {
+    rows_of_group.empty() ? planner::spread(plan, tensor) : spread_batch(plan, rows_of_group);
+  };
   const auto ranked = [&] {
     Planned found;
     found.ranking = search(request, session.experiment);
@@ -373,7 +378,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
       unlimited.problem.memory_limit.reset();
       found.ranking = search(unlimited, session.experiment);
     }
-    planner::take_groups_apart(judged, tensor, settings.device_memory, found.ranking);
+    planner::take_groups_apart(judged, apart, settings.device_memory, found.ranking);
     return found;
   };
   Planned planned = ranked();

@@ -26,7 +26,9 @@ std::string to_text(const record::RankRow& row) {
               {"idle", r.idle.value()},
               {"sent", r.sent_bytes},
               {"received", r.received_bytes},
-              {"exposed", {r.exposed_messages.value(), r.exposed_reductions.value(), r.exposed_sums.value()}},
+              {"exposed",
+               {r.exposed_messages.value(), r.exposed_reductions.value(), r.exposed_tensor.value(),
+                r.exposed_sums.value()}},
               {"in_flight", r.reductions_in_flight.value()}}
       .dump();
 }
@@ -53,7 +55,8 @@ record::RankRow rank_row_from_text(const std::string& text) {
   row.report.received_bytes = j.at("received");
   row.report.exposed_messages = Seconds(j.at("exposed")[0].get<double>());
   row.report.exposed_reductions = Seconds(j.at("exposed")[1].get<double>());
-  row.report.exposed_sums = Seconds(j.at("exposed")[2].get<double>());
+  row.report.exposed_tensor = Seconds(j.at("exposed")[2].get<double>());
+  row.report.exposed_sums = Seconds(j.at("exposed")[3].get<double>());
   row.report.reductions_in_flight = Seconds(j.at("in_flight").get<double>());
   return row;
 }

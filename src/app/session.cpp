@@ -143,13 +143,6 @@ void check_emulation(const cluster::Cluster& cluster, const Experiment& experime
                     "cluster: local verifies",
                     cluster.name()));
   }
-  const bool runs = arguments.command == "run" || arguments.command == "check";
-  if (runs && experiment.plan.tensor_parallel > 1) {
-    throw InvalidInput(
-        fmt::format("{}: cluster '{}' is emulated, and emulated devices run no tensor-parallel stages: "
-                    "simulate them",
-                    cited(experiment, "plan.tensor_parallel"), cluster.name()));
-  }
   const SimulationSection& section = experiment.simulation;
   const bool as_modelled = section.options.contention == sim::Contention::fixed && section.options.overlap == 1 &&
                            section.options.noise.shape == sim::Shape::none && section.straggler_fraction == 0;

@@ -67,13 +67,16 @@ const planner::TensorSplit& split_of(const Session& session) {
 std::vector<std::shared_ptr<const StageParts>> parts_of(const Session& session, const Plan& plan) {
   if (!plan::splits_operators(plan)) return {};
   if (session.experiment.train.any_grid) {
-    throw InvalidInput(fmt::format("{}: any takes plans of tensor_parallel 1: sums over parts depend on their number",
-                                   cited(session.experiment, "train.reproducible")));
+    throw InvalidInput(
+        fmt::format("{}: any takes plans of tensor_parallel 1: each part of a split product sums its own terms, so the "
+                    "order of additions, and with it the last bits, depends on the number of devices; take grid, which "
+                    "gives the same bits under the same plan, or plan.tensor_parallel 1 with more plan.pipelines",
+                    cited(session.experiment, "train.reproducible")));
   }
   return split_of(session).parts(plan);
 }
 
-DeviceGroups groups_of(const Session& session) {
+DeviceGroups groups_of(const Session& session, bool share_operators) {
   const int tensor = session.experiment.plan.tensor_parallel;
   if (session.cluster.size() % tensor != 0) {
     throw InvalidInput(fmt::format("{} {}: found {} devices, allowed: a multiple of {}",
@@ -83,6 +86,10 @@ DeviceGroups groups_of(const Session& session) {
   DeviceGroups groups;
   groups.cluster = std::make_unique<const cluster::Cluster>(
       planner::device_groups(session.cluster, tensor, session.experiment.plan.memory_limit));
+  if (!share_operators) {
+    groups.cost = make_costs(session, *groups.cluster);
+    return groups;
+  }
   groups.device_cost = make_costs(session);
   shard::PartRequest request = part_request(session);
   request.within_memory = false;  // the whole graph on one group is no plan

@@ -19,15 +19,16 @@ const planner::TensorSplit& split_of(const Session& session);
 /// \throws InvalidInput  settings that such plans do not go with.
 std::vector<std::shared_ptr<const StageParts>> parts_of(const Session& session, const Plan& plan);
 
-/// The devices of the session in groups of plan.tensor_parallel, with their costs.
+/// The devices of the session in groups of plan.tensor_parallel, with their costs. Groups that do not share operators
+/// (app/batch_parts.h) are devices that are as many times as fast.
 struct DeviceGroups {
   std::unique_ptr<const cluster::Cluster> cluster;
   std::unique_ptr<const cost::CostModel> device_cost;
-  std::unique_ptr<const planner::TensorSplit> split;
+  std::unique_ptr<const planner::TensorSplit> split;  // none where they do not
   std::unique_ptr<const cost::CostModel> cost;
 };
 /// \throws InvalidInput  devices that it does not divide.
-DeviceGroups groups_of(const Session& session);
+DeviceGroups groups_of(const Session& session, bool share_operators);
 
 /// Annotations are for `shard` and for tensor-parallel stages.
 /// \throws InvalidInput  what such plans do not keep: a mesh of other axes, annotations without tensor_parallel.

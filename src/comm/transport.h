@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 
 namespace millrace::comm {
 
@@ -18,6 +19,9 @@ using GroupId = std::int32_t;
 enum class Element : std::uint8_t { float32, float64 };
 
 constexpr std::int64_t element_bytes(Element element) { return element == Element::float64 ? 8 : 4; }
+
+/// What the ranks of a tensor-parallel replica do together.
+enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 
 /// Called while a wait lasts, so that a watchdog can tell which operation is late.
 class WaitObserver {
@@ -45,6 +49,12 @@ class Transport {
   virtual GroupId group(std::span<const int> ranks) = 0;
   /// Sum over the group, in place, with a fixed order of additions for a fixed group and size.
   virtual Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) = 0;
+
+  /// A collective of `bytes` logical bytes that do not exist (kernels/storage.h), where time is modelled: it passes on
+  /// a channel of its own, one after the other. Those in flight at once have the same ranks. No other transport has it.
+  virtual Ticket model_collective(Collective, std::int64_t /*bytes*/, std::span<const int> /*ranks*/) {
+    throw std::logic_error("this transport carries data: it models no collective");
+  }
 
   virtual bool test(Ticket ticket) = 0;
   virtual void wait(Ticket ticket, WaitObserver* observer = nullptr) = 0;

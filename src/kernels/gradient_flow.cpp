@@ -2,6 +2,7 @@
 #include "kernels/gradient_flow.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace millrace::kernels {
@@ -38,6 +39,20 @@ GradientFlow gradient_flow(const StageGraph& stage) {
     }
   }
   return flow;
+}
+
+std::vector<std::vector<std::size_t>> completed_behind(const StageGraph& stage, const GradientFlow& flow) {
+  std::vector<std::vector<std::size_t>> completed(stage.ops.size());
+  std::unordered_map<TensorId, std::size_t> first;  // reader, by tensor
+  for (std::size_t i = stage.ops.size(); i-- > 0;) {
+    const Operator& op = stage.graph->op(stage.ops[i]);
+    const auto reader = first.find(op.outputs[0]);
+    if (flow.active[i] && reader != first.end()) completed[reader->second].push_back(i);
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (flow.wanted[i][k]) first[op.inputs[k]] = i;
+    }
+  }
+  return completed;
 }
 
 }  // namespace millrace::kernels

@@ -18,4 +18,8 @@ struct GradientFlow {
 
 GradientFlow gradient_flow(const StageGraph& stage);
 
+/// By position: the operators whose output has its whole gradient once the backward has come past this one, its first
+/// reader. Descending; those that no gradient reaches and those whose gradient comes from outside alone are left out.
+std::vector<std::vector<std::size_t>> completed_behind(const StageGraph& stage, const GradientFlow& flow);
+
 }  // namespace millrace::kernels

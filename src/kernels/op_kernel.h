@@ -45,6 +45,11 @@ class OpKernel {
   /// Whether the gradient of the first input may lie where its values do, which are then gone after backward_input.
   virtual bool overwrites_input() const { return false; }
 
+  /// Whether backward_input waits for other ranks. Then what it waits for may begin earlier, with the same operands:
+  /// once the gradients of the outputs are complete, which begin_backward_input may overwrite.
+  virtual bool waits_for_others() const { return false; }
+  virtual void begin_backward_input(const OpCall&) {}
+
   virtual std::int64_t extra_bytes() const { return 0; }
   virtual std::int64_t scratch_bytes() const { return 0; }
 };

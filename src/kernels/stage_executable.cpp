@@ -79,6 +79,7 @@ class StageExecutable : public Executable {
         plan_(plan_tensors(stage_, flow_, again_, options_, *factory_, kernels_)),
         block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
     slots_.resize(static_cast<std::size_t>(options_.slots));
+    find_early();
     bind_weights();
     for (int slot = 0; slot < options_.slots; ++slot) bind(slot, parameters);
   }
@@ -125,6 +126,7 @@ class StageExecutable : public Executable {
     for (std::size_t i = kernels_.size(); i-- > 0;) {
       run_again(again_.before[i], slot);
       backward_input_of(i, slot);
+      begin_behind(i, slot);
       backward_weight_of(i, slot);
       tell(i);
     }
@@ -356,6 +358,20 @@ class StageExecutable : public Executable {
     ran(i, Pass::backward_input);
   }
 
+  /// What waits for other ranks begins once its last gradient is there: weight gradients are computed meanwhile.
+  void find_early() {
+    early_ = completed_behind(stage_, flow_);
+    for (std::vector<std::size_t>& behind : early_) {
+      std::erase_if(behind, [&](std::size_t k) { return !kernels_[k]->waits_for_others(); });
+    }
+  }
+
+  void begin_behind(std::size_t i, int slot) {
+    for (const std::size_t k : early_[i]) {
+      kernels_[k]->begin_backward_input(begin_backward_call(slots_[static_cast<std::size_t>(slot)], k));
+    }
+  }
+
   void backward_weight_of(std::size_t i, int slot) {
     if (!flow_.active[i] || weights_.front()[i].parameters.empty()) return;
     kernels_[i]->backward_weight(begin_backward_call(slots_[static_cast<std::size_t>(slot)], i));
@@ -372,8 +388,9 @@ class StageExecutable : public Executable {
   TensorPlan plan_;
   Block block_;
   std::vector<Slot> slots_;
-  std::vector<std::vector<Weights>> weights_;  // by version and position
-  int back_in_ = kNoSlot;                      // the slot whose first segment is back
+  std::vector<std::vector<Weights>> weights_;    // by version and position
+  std::vector<std::vector<std::size_t>> early_;  // by position: what begins behind its backward_input
+  int back_in_ = kNoSlot;                        // the slot whose first segment is back
   BackwardObserver* observer_ = nullptr;
   KernelObserver* kernel_observer_ = nullptr;
 };

@@ -156,14 +156,14 @@ void spread(Plan& plan, int tensor) {
   }
 }
 
-void take_groups_apart(const plan::Problem& problem, int tensor,
+void take_groups_apart(const plan::Problem& problem, const std::function<void(Plan&)>& apart,
                        const std::function<std::optional<ProgramMemory>(const Plan&)>& device_memory,
                        Ranking& ranking) {
   std::vector<plan::Candidate> fitting;
   std::optional<plan::Candidate> leanest;  // of those that do not fit
   ranking.least_memory.reset();            // of a group
   for (plan::Candidate& candidate : ranking.plans) {
-    spread(candidate.plan, tensor);
+    apart(candidate.plan);
     plan::Problem its = problem;
     its.schedule = candidate.plan.schedule;
     its.micro_batches = candidate.report.micro_batches;

@@ -25,7 +25,8 @@ enum class InstructionKind : std::uint8_t {
   /// ends. Segment by segment: only the largest segment between kept tensors exists at once.
   recompute,
   /// Collectives of a tensor-parallel stage, over the ranks of one replica (`collective`): the rank waits until all
-  /// have come and it is done. They stand between the segments of a computation.
+  /// have come and it is done, or computes weight gradients meanwhile (TensorCollective::beside_weights). They stand
+  /// between the segments of a computation.
   all_reduce,
   all_gather,
   reduce_scatter,

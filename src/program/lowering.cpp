@@ -116,7 +116,7 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
   const Crossings crossings = add_transfers(graph, program);
   assign_tags(program, options.tag_limit);
   program.buckets = make_buckets(graph, program.stages, plan.bucket_size);
-  program.collectives = options.parts.empty() ? options.collectives : part_collectives(graph, program.stages);
+  program.collectives = options.parts.empty() ? options.collectives : part_collectives(program.stages);
   require_own_parameters(graph, program, order);
   program.norm = training && (options.hiding != Hiding::update || options.post_validation);
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {

@@ -2,12 +2,43 @@
 #include "program/part_collectives.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace millrace {
 namespace {
 
 using Kind = Holding::Kind;
+
+std::int64_t row_bytes(const PartExchange& one) { return element_count(one.dims) * one.element_bytes; }
+
+void add_forward(std::vector<TensorCollective>& list, const PartExchange& one, std::int32_t stage) {
+  const auto kind = collective_of(one.from, one.to);
+  if (kind) list.push_back({*kind, stage, false, one.behind, row_bytes(one)});
+}
+
+// The gradient is complete behind the last reader that the backward comes to, whose weights' gradients are independent
+// of what becomes of it. Another exchange computes nothing meanwhile.
+bool is_beside_weights(const StageParts& parts, const PartExchange& one) {
+  const Graph& graph = *parts.devices.front().graph;
+  const auto readers = graph.consumers(graph.op(one.op).outputs[0]);
+  if (readers.empty()) return false;
+  const Operator& last = graph.op(*std::min_element(readers.begin(), readers.end()));
+  return !last.parameters.empty();
+}
+
+// What leaves the stage comes back before all of its operators.
+void add_backward(std::vector<TensorCollective>& list, const StageParts& parts, const PartExchange& one,
+                  std::int32_t stage, OpId behind_all) {
+  const auto kind = collective_of(one.gradient_from, one.gradient_to);
+  if (!kind || !one.has_gradient) return;
+  list.push_back({*kind, stage, true, std::min(one.reader, behind_all), row_bytes(one), is_beside_weights(parts, one)});
+}
+
+void add_classes(std::vector<TensorCollective>& list, const SplitOperator& one, std::int32_t stage, int devices) {
+  if (one.kind != SplitOperator::Kind::classes) return;
+  list.push_back({InstructionKind::all_reduce, stage, false, one.whole, class_bytes(one, devices)});
+}
+
+}  // namespace
 
 std::optional<InstructionKind> collective_of(const Holding& from, const Holding& to) {
   if (from == to || from.kind == Kind::whole || to.kind == Kind::term) return std::nullopt;  // local
@@ -17,24 +48,12 @@ std::optional<InstructionKind> collective_of(const Holding& from, const Holding&
   return to.kind == Kind::whole ? InstructionKind::all_gather : InstructionKind::all_to_all;
 }
 
-void add_exchange(std::vector<TensorCollective>& list, const PartExchange& one, std::int32_t stage, bool backward) {
-  const auto kind = backward ? collective_of(one.gradient_from, one.gradient_to) : collective_of(one.from, one.to);
-  if (!kind || (backward && !one.has_gradient)) return;
-  list.push_back(
-      {*kind, stage, backward, backward ? one.reader : one.behind, element_count(one.dims) * one.element_bytes});
-}
-
-// Of each row of logits: four doubles from each part.
-void add_classes(std::vector<TensorCollective>& list, const SplitOperator& one, std::int32_t stage, int devices) {
-  if (one.kind != SplitOperator::Kind::classes) return;
+std::int64_t class_bytes(const SplitOperator& one, int devices) {
   constexpr std::int64_t kBytes = 32;
-  const std::int64_t positions = element_count(one.dims) / one.dims.back();
-  list.push_back({InstructionKind::all_reduce, stage, false, one.whole, kBytes * devices * positions});
+  return kBytes * devices * (element_count(one.dims) / one.dims.back());
 }
 
-}  // namespace
-
-std::vector<TensorCollective> part_collectives(const Graph& graph, const std::vector<ProgramStage>& stages) {
+std::vector<TensorCollective> part_collectives(const std::vector<ProgramStage>& stages) {
   std::vector<TensorCollective> all;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (stages[s].parts == nullptr) continue;
@@ -45,13 +64,11 @@ std::vector<TensorCollective> part_collectives(const Graph& graph, const std::ve
       for (; split != parts.split.end() && split->op < exchange.op; ++split) {
         add_classes(all, *split, stage, parts.size());
       }
-      add_exchange(all, exchange, stage, false);
+      add_forward(all, exchange, stage);
     }
     for (; split != parts.split.end(); ++split) add_classes(all, *split, stage, parts.size());
     for (auto exchange = parts.exchanges.rbegin(); exchange != parts.exchanges.rend(); ++exchange) {
-      add_exchange(all, *exchange, stage, true);
-      // What leaves the stage comes back before all of its operators.
-      if (!all.empty() && all.back().op >= graph.size()) all.back().op = stages[s].ops.back();
+      add_backward(all, parts, *exchange, stage, stages[s].ops.back() + 1);
     }
   }
   return all;

@@ -66,8 +66,10 @@ struct TensorCollective {
   InstructionKind kind = InstructionKind::all_reduce;
   std::int32_t stage = -1;     ///< index in Program::stages
   bool backward = false;       ///< in the backward (backward_input), else in the forward (and recompute)
-  OpId op = -1;                ///< stands behind this operator's part of the computation
+  OpId op = -1;  ///< stands behind this operator's part of the computation; one number behind the stage's: before all
   std::int64_t row_bytes = 0;  ///< logical bytes of one row: METHODS 7 gives what each kind moves of them
+  /// In a backward that is not split, ranks wait for it only behind the weight gradients of `op`.
+  bool beside_weights = false;
 };
 
 struct RankProgram {

@@ -40,6 +40,7 @@ struct RankReport {
   Seconds idle{};
   Seconds exposed_messages{};      ///< waits for activations and gradients of other stages, their lateness included
   Seconds exposed_reductions{};    ///< waits for gradient reductions
+  Seconds exposed_tensor{};        ///< waits for the other ranks of a tensor-parallel replica
   Seconds exposed_sums{};          ///< waits for norms and losses of all ranks
   Seconds reductions_in_flight{};  ///< of gradient reductions, hidden or not
   std::int64_t sent_bytes = 0;

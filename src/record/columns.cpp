@@ -64,6 +64,7 @@ const std::vector<Column>& rank_columns() {
       {"predicted_peak_bytes", kBytes, "bytes", "peak_bytes as counted before the run"},
       {"exposed_p2p_s", kReal, "s", "waits for activations and gradients of other stages, their lateness included"},
       {"exposed_gradients_s", kReal, "s", "waits for gradient reductions"},
+      {"exposed_tensor_s", kReal, "s", "waits for the other ranks of a tensor-parallel replica"},
       {"exposed_other_s", kReal, "s", "waits for norms and losses of all ranks"},
       {"gradients_in_flight_s", kReal, "s", "gradient reductions from start to end, hidden or not"},
   };

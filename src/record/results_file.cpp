@@ -137,6 +137,7 @@ void ResultsFile::add(const std::vector<RankRow>& ranks) {
                   bytes(row.predicted_peak_bytes),
                   r.exposed_messages.value(),
                   r.exposed_reductions.value(),
+                  r.exposed_tensor.value(),
                   r.exposed_sums.value(),
                   r.reductions_in_flight.value()});
   }

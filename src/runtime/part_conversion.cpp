@@ -74,44 +74,73 @@ Region PartConversion::part_between(int sender, int receiver, const Holding& hol
   return region;
 }
 
+bool PartConversion::sums() const { return from_.kind == Kind::term && to_.kind == Kind::whole; }
+
 void PartConversion::run(const void* from, void* to) {
   const auto* source = static_cast<const std::byte*>(from);
   auto* target = static_cast<std::byte*>(to);
   const auto own = static_cast<std::size_t>(group_.index());
   const auto bytes = static_cast<std::size_t>(taken_ * element_bytes_);
-  const auto precision = element_bytes_ == 8 ? kernels::Precision::fp64 : kernels::Precision::fp32;
   if (from_ == to_) {
     std::memcpy(target, source, bytes);
-  } else if (from_.kind == Kind::term && to_.kind == Kind::whole) {
+  } else if (sums()) {
     std::memcpy(target, source, bytes);
-    group_.sum(target, taken_, precision);
+    group_.sum(target, taken_, precision(), under_way_);
+    group_.wait(under_way_);
   } else if (to_.kind == Kind::term) {  // the first keeps the whole, or each its part
     std::memset(target, 0, bytes);
     if (from_.kind == Kind::whole && own != 0) return;
     pack(outgoing_[own], source, element_bytes_, sent_[own].data());
     unpack(incoming_[own], sent_[own].data(), element_bytes_, target);
   } else {
-    for (std::size_t peer = 0; peer < sent_.size(); ++peer) {
-      if (!sent_[peer].empty()) pack(outgoing_[peer], source, element_bytes_, sent_[peer].data());
-    }
-    if (moves()) group_.exchange(sent_, received_);
-    if (from_.kind == Kind::term) return add_terms(target);
-    for (std::size_t peer = 0; peer < sent_.size(); ++peer) {
-      const std::vector<std::byte>& buffer = peer == own ? sent_[own] : received_[peer];
-      if (!buffer.empty()) unpack(incoming_[peer], buffer.data(), element_bytes_, target);
-    }
+    exchange(source);
+    take_in(target);
+  }
+}
+
+void PartConversion::begin(void* from) {
+  if (sums()) {
+    group_.sum(from, taken_, precision(), under_way_);
+  } else {
+    exchange(static_cast<const std::byte*>(from));
+  }
+}
+
+void PartConversion::end(const void* from, void* to) {
+  if (!sums()) return take_in(static_cast<std::byte*>(to));
+  group_.wait(under_way_);
+  std::memcpy(to, from, static_cast<std::size_t>(taken_ * element_bytes_));
+}
+
+kernels::Precision PartConversion::precision() const {
+  return element_bytes_ == 8 ? kernels::Precision::fp64 : kernels::Precision::fp32;
+}
+
+void PartConversion::exchange(const std::byte* from) {
+  for (std::size_t peer = 0; peer < sent_.size(); ++peer) {
+    if (!sent_[peer].empty()) pack(outgoing_[peer], from, element_bytes_, sent_[peer].data());
+  }
+  if (moves()) group_.exchange(sent_, received_, under_way_);
+}
+
+void PartConversion::take_in(std::byte* to) {
+  group_.wait(under_way_);
+  if (from_.kind == Kind::term) return add_terms(to);
+  const auto own = static_cast<std::size_t>(group_.index());
+  for (std::size_t peer = 0; peer < sent_.size(); ++peer) {
+    const std::vector<std::byte>& buffer = peer == own ? sent_[own] : received_[peer];
+    if (!buffer.empty()) unpack(incoming_[peer], buffer.data(), element_bytes_, to);
   }
 }
 
 void PartConversion::add_terms(std::byte* to) {
   const auto own = static_cast<std::size_t>(group_.index());
-  const auto precision = element_bytes_ == 8 ? kernels::Precision::fp64 : kernels::Precision::fp32;
   for (std::size_t peer = 0; peer < sent_.size(); ++peer) {
     const std::vector<std::byte>& term = peer == own ? sent_[own] : received_[peer];
     if (peer == 0) {
       std::memcpy(to, term.data(), term.size());
     } else {
-      add_values(to, term.data(), incoming_[own].elements(), precision);
+      add_values(to, term.data(), incoming_[own].elements(), precision());
     }
   }
 }

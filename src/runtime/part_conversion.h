@@ -22,11 +22,21 @@ class PartConversion {
   /// Both arrays are row-major and hold what this rank holds before and after.
   void run(const void* from, void* to);
 
+  /// run() in two: what other ranks have to do goes on in between. `from` is used up.
+  void begin(void* from);
+  void end(const void* from, void* to);
+  /// Whether begin() starts anything.
+  bool communicates() const { return moves() || sums(); }
+
  private:
   using Buffers = std::vector<std::vector<std::byte>>;
   /// What goes from one device to another, as a box of what `holder` holds.
   Region part_between(int sender, int receiver, const Holding& holding, int holder) const;
   bool moves() const;  ///< whether messages are exchanged
+  bool sums() const;   ///< whether all is summed over the group
+  kernels::Precision precision() const;
+  void exchange(const std::byte* from);
+  void take_in(std::byte* to);
   void add_terms(std::byte* to);
 
   Dims dims_;
@@ -37,6 +47,7 @@ class PartConversion {
   PartGroup& group_;
   std::vector<Region> outgoing_, incoming_;  // by peer; own: from here to here
   Buffers sent_, received_;
+  PartGroup::Tickets under_way_;
 };
 
 }  // namespace millrace::runtime

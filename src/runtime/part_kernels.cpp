@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "kernels/device.h"
 #include "runtime/part_conversion.h"
@@ -19,11 +20,24 @@ class ExchangeKernel final : public kernels::OpKernel {
 
   void forward(const kernels::OpCall& call) override { forward_.run(call.inputs[0], call.outputs[0]); }
   void backward_input(const kernels::OpCall& call) override {
-    if (call.input_gradients[0] != nullptr) backward_.run(call.output_gradients[0], call.input_gradients[0]);
+    if (call.input_gradients[0] == nullptr) return;
+    if (std::exchange(begun_, false)) {
+      backward_.end(call.output_gradients[0], call.input_gradients[0]);
+    } else {
+      backward_.run(call.output_gradients[0], call.input_gradients[0]);
+    }
+  }
+
+  bool waits_for_others() const override { return backward_.communicates(); }
+  void begin_backward_input(const kernels::OpCall& call) override {
+    if (call.input_gradients[0] == nullptr) return;
+    backward_.begin(const_cast<void*>(call.output_gradients[0]));  // nobody else reads it
+    begun_ = true;
   }
 
  private:
   PartConversion forward_, backward_;
+  bool begun_ = false;  // the backward of the micro-batch
 };
 
 /// Zeros in place of a parameter that the first device adds.

@@ -201,6 +201,7 @@ void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Bat
       }
     } else {
       execute(instruction, iteration, feed, batch);
+      set_waits_apart(instruction);
       prolong(times_.busy - busy_before);
     }
     if (rows_ != nullptr) {
@@ -209,6 +210,16 @@ void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Bat
   }
   if (program_.training) end_round();
   ++round_;
+}
+
+// What a computation waited for ranks of its replica was no work.
+void ProgramRunner::set_waits_apart(const Instruction& instruction) {
+  if (!is_computation(instruction.kind)) return;
+  PartGroup* const group = stages_[static_cast<std::size_t>(instruction.stage)].runner->group();
+  if (group == nullptr) return;
+  const Seconds waited = group->take_waited();
+  times_.busy -= waited;
+  times_.exposed_tensor += waited;
 }
 
 // A slower rank: what its kernels took is waited for (slowdown - 1) times more, beside its peers.

@@ -119,6 +119,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void end_round();
   void finish_sums();
   void done(OpId op) override;
+  void set_waits_apart(const Instruction& instruction);
   void prolong(Seconds took);
   void start_reduction(std::int32_t bucket);
 

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/hash.h"
-#include "base/random.h"
+#include "kernels/reference/dropout_mask.h"
 #include "kernels/reference/index_check.h"
 #include "runtime/part_conversion.h"
 
@@ -143,7 +142,8 @@ class SplitClasses final : public kernels::OpKernel {
       const std::int64_t right = label(call, i);
       if (classes_.holds(right)) own[3] = static_cast<double>(x[right - classes_.begin]);
     }
-    group_.sum(gathered_.data(), static_cast<std::int64_t>(gathered_.size()), kernels::Precision::fp64);
+    group_.sum(gathered_.data(), static_cast<std::int64_t>(gathered_.size()), kernels::Precision::fp64, sum_);
+    group_.wait(sum_);
   }
 
   Row put_together(std::int64_t i) {
@@ -168,6 +168,7 @@ class SplitClasses final : public kernels::OpKernel {
   Range classes_;
   std::int64_t all_classes_, rows_, positions_;
   std::vector<double> gathered_;
+  PartGroup::Tickets sum_;
 };
 
 template <class T>
@@ -176,9 +177,7 @@ class SplitMask final : public kernels::OpKernel {
   explicit SplitMask(const SplitSetup& setup)
       : region_(held_region(setup.split.dims, 0, setup.split.holding, setup.group.index())),
         rows_(setup.options.rows),
-        probability_(setup.op.attributes.real("probability")),
-        seed_(setup.options.seed),
-        name_(hash64(setup.op.name)),
+        mask_(setup.op, setup.options.seed),
         training_(setup.options.training) {}
 
   void forward(const OpCall& call) override {
@@ -198,22 +197,12 @@ class SplitMask final : public kernels::OpKernel {
 
  private:
   void mask(const OpCall& call, const T* from, T* to) const {
-    const T scale = static_cast<T>(1 / (1 - probability_));
-    for (std::int64_t n = 0; n < rows_; ++n) {
-      const Random random(seed_, name_, static_cast<std::uint64_t>(call.step),
-                          static_cast<std::uint64_t>(call.samples[static_cast<std::size_t>(n)]));
-      each_run(region_, [&](std::int64_t at, std::int64_t count) {
-        for (std::int64_t i = at; i < at + count; ++i, ++from, ++to) {
-          *to = random.uniform(static_cast<std::uint64_t>(i)) >= probability_ ? *from * scale : T{0};
-        }
-      });
-    }
+    mask_.apply(call, from, to, [this](auto run) { each_run(region_, run); });
   }
 
   Region region_;
   std::int64_t rows_;
-  double probability_;
-  std::uint64_t seed_, name_;
+  kernels::reference::DropoutMask mask_;
   bool training_;
 };
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/errors.h"
 #include "program/storage_order.h"
 #include "program/unroll.h"
+#include "runtime/emulated_part.h"
 #include "runtime/part_conversion.h"
 #include "runtime/part_executable.h"
 #include "runtime/weight_versions.h"
@@ -88,7 +88,7 @@ std::unique_ptr<kernels::Executable> StageRunner::compile(kernels::Device& devic
                                                           const kernels::CompileOptions& options) {
   if (!parts_) return device.compile(graph_, parameters_, options);
   if (device.storage() == kernels::Storage::none) {
-    throw InvalidInput("the plan is tensor_parallel, which emulated devices do not run: simulate it");
+    return compile_emulated_part(*parts_, graph_, *group_, device, parameters_, options);
   }
   return compile_part(*parts_, *graph_.graph, *group_, device, parameters_, options);
 }

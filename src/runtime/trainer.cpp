@@ -82,7 +82,7 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
     if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
     stage_runners_.push_back(std::make_unique<StageRunner>(
         graph, first, static_cast<std::int32_t>(s), options.precision, options.seed, device_.storage(),
-        PartGroup::make(first.stages[s], rank, &around_.transport, &watchdog_),
+        PartGroup::make(first.stages[s], rank, &around_.transport, &watchdog_, around_.clock),
         is_reduced(first, rank) ? allocator(around_.transport) : kernels::Allocator()));
     StageRunner& runner = *stage_runners_.back();
     for (const auto* list : {&programs.train, &programs.evaluation}) {
@@ -286,6 +286,7 @@ RankReport Trainer::rank_report() const {
     report.busy += times.busy;
     report.exposed_messages += times.exposed_messages;
     report.exposed_reductions += times.exposed_reductions;
+    report.exposed_tensor += times.exposed_tensor;
     report.exposed_sums += times.exposed_sums;
     report.reductions_in_flight += times.reductions_in_flight;
   }

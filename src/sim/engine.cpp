@@ -43,8 +43,9 @@ void Engine::learn_programs() {
       } else if (step.kind == StepKind::start_collective) {
         if (facts.started.size() <= slot) facts.started.resize(slot + 1);
         ++facts.started[slot];
-        numbers[{step.slot, step.index}] = static_cast<std::int32_t>(facts.starts.size());
-        facts.starts.push_back({static_cast<std::int32_t>(i), step.slot, step.index});
+        std::vector<StartedBy>& starts = facts.starts[channel_of(step.traffic)];
+        numbers[{step.slot, step.index}] = static_cast<std::int32_t>(starts.size());
+        starts.push_back({static_cast<std::int32_t>(i), step.slot, step.index});
       }
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -56,8 +57,9 @@ void Engine::learn_programs() {
                         "does not start",
                         p, i, steps[i].index, steps[i].slot));
       }
-      const bool later = at(facts.starts[at(found->second)].position) > i;
-      facts.awaits[i] = found->second - (later ? static_cast<std::int32_t>(facts.starts.size()) : 0);
+      const std::vector<StartedBy>& starts = facts.starts[channel_of(steps[i].traffic)];
+      const bool later = at(starts[at(found->second)].position) > i;
+      facts.awaits[i] = found->second - (later ? static_cast<std::int32_t>(starts.size()) : 0);
     }
   }
 }

@@ -24,13 +24,19 @@ class Engine {
   enum class Wait : std::uint8_t { none, computing, message, collective, started };
   enum class Message : std::uint8_t { unknown, sent, posted, matched, arrived };
 
+  struct Channel {  // of started collectives, which run one after the other
+    double free = 0;
+    std::int64_t begun = 0;
+    std::int64_t ended = 0;
+  };
+  static constexpr std::size_t kChannels = 2;  // those of tensor-parallel ranks have their own
+  static std::size_t channel_of(Traffic traffic) { return traffic == Traffic::tensor ? 1 : 0; }
+
   struct State {
     double now = 0;
-    double channel_free = 0;  // when the last started collective ends
-    double variance = 0;      // of `now`, of a rank that stands for several
-    std::int64_t begun = 0;   // started collectives
-    std::int64_t ended = 0;
-    std::int64_t awaited = -1;  // a message, or a number of started collectives
+    double variance = 0;  // of `now`, of a rank that stands for several
+    Channel channels[kChannels];
+    std::int64_t awaited = -1;  // a message, or a number of started collectives of the step's channel
     std::int32_t position = 0;
     std::int32_t iteration = 0;
     std::int32_t program = 0;
@@ -56,6 +62,7 @@ class Engine {
   struct Started {
     double ready = 0, seconds = 0, start = 0, end = 0;
     std::int32_t joined = 0;
+    std::uint8_t channel = 0;
     bool running = false;
   };
   struct StartedBy {  // a start_collective step of a program
@@ -64,10 +71,10 @@ class Engine {
     std::int32_t index = 0;
   };
   struct ProgramFacts {
-    std::vector<std::vector<Sent>> sent;  // by edge slot and message
-    std::vector<std::int32_t> started;    // by group slot: how many
-    std::vector<StartedBy> starts;        // in order
-    std::vector<std::int32_t> awaits;     // by step: the start that it waits for; negative: of the last round
+    std::vector<std::vector<Sent>> sent;       // by edge slot and message
+    std::vector<std::int32_t> started;         // by group slot: how many
+    std::vector<StartedBy> starts[kChannels];  // in order
+    std::vector<std::int32_t> awaits;  // by step: the start of its channel that it waits for; negative: last round's
   };
 
   const Step& step_of(std::int32_t rank) const {
@@ -109,7 +116,7 @@ class Engine {
   void finish_collective(std::int32_t group, double start, double end);
   void start(std::int32_t rank, const Step& at);
   void run_started(std::int32_t group, std::int64_t number);
-  bool is_oldest(std::int32_t rank, std::int32_t group, std::int64_t number) const;
+  bool is_oldest(std::int32_t rank, std::size_t channel, std::int32_t group, std::int64_t number) const;
   void finish_started(std::int32_t group, std::int64_t number, double start, double end);
   bool await(std::int32_t rank, const Step& at);
   void finish_await(std::int32_t rank);
@@ -117,7 +124,7 @@ class Engine {
     std::int32_t group = 0;
     std::int64_t number = 0;
   };
-  Which started_by(std::int32_t rank, std::int64_t ordinal) const;
+  Which started_by(std::int32_t rank, std::size_t channel, std::int64_t ordinal) const;
   Started& started(Which which) {
     return started_[static_cast<std::size_t>(groups_[static_cast<std::size_t>(which.group)].first + which.number)];
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -182,7 +183,7 @@ class Translator {
         case InstructionKind::all_gather:
         case InstructionKind::reduce_scatter:
         case InstructionKind::all_to_all:
-          collective(instruction, label);
+          collective(instruction, listed, label);
           break;
         case InstructionKind::stash_weights:
         case InstructionKind::load_weights:
@@ -278,48 +279,100 @@ class Translator {
       return at(std::find(stage.ranks.begin(), stage.ranks.end(), rank_) - stage.ranks.begin());
     }
 
-    void collective(const Instruction& instruction, std::int32_t label) {
+    const std::vector<Instruction>& list() const { return all_.program_.ranks[at(rank_)].instructions; }
+
+    void collective(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
+      const TensorCollective& its = all_.program_.collectives[at(instruction.collective)];
       const ProgramStage& stage = all_.program_.stages[at(instruction.stage)];
       const std::vector<int> ranks = shards(stage, stage.replica_of(place_in(stage)));
-      const Bytes bytes(all_.program_.collectives[at(instruction.collective)].row_bytes *
-                        rows(stage, instruction.micro_batch).size());
-      steps_.push_back({.kind = StepKind::collective,
-                        .traffic = Traffic::tensor,
-                        .slot = all_.tensor_.at(ranks).at(rank_),
-                        .seconds = all_.costs_.collective(instruction.kind, bytes, ranks).value(),
-                        .label = label});
+      const Bytes bytes(its.row_bytes * rows(stage, instruction.micro_batch).size());
+      Step step{.kind = StepKind::collective,
+                .traffic = Traffic::tensor,
+                .slot = all_.tensor_.at(ranks).at(rank_),
+                .seconds = all_.costs_.collective(instruction.kind, bytes, ranks).value(),
+                .label = label};
+      const bool beside = its.beside_weights && held_ == its.op;
+      if (!beside) catch_up(instruction, listed, label);
+      if (beside) {
+        step.kind = StepKind::start_collective;
+        step.index = in_group_[step.slot]++;
+        under_way_.push_back(step);
+      }
+      steps_.push_back(step);
+    }
+
+    void spend(const Instruction& instruction, InstructionKind kind, std::span<const OpId> ops, std::int32_t label) {
+      const std::int64_t count = rows(all_.program_.stages[at(instruction.stage)], instruction.micro_batch).size();
+      const Piece piece{.kind = kind, .stage = instruction.stage, .rank = rank_, .rows = count, .ops = ops};
+      steps_.push_back({.seconds = time_of(piece, all_.program_, all_.costs_).value(), .label = label});
+    }
+
+    // Reductions stand behind the last segment of the computation that they are attached to.
+    std::vector<std::size_t> attached_to(UnrolledInstruction listed) const {
+      auto last = at(listed.position);
+      for (std::size_t i = last + 1; i < list().size(); ++i) {
+        const bool goes_on = list()[i].collective >= 0 || list()[i].segment > list()[last].segment;
+        if (!goes_on || list()[last].segment < 0) break;
+        if (list()[i].collective < 0) last = i;
+      }
+      return attached_reductions(list(), last);
+    }
+
+    // The list between a computation and what is attached to it is all there: both belong to the same iteration.
+    void start_inside(std::size_t position, UnrolledInstruction listed, std::int32_t label) {
+      const auto its = label + static_cast<std::int32_t>(position) - listed.position;
+      if (inside_.insert(its).second) reduce(list()[position], its);
+    }
+
+    // The weight gradients that collectives pass beside, and the wait for these.
+    void catch_up(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
+      if (held_ < 0) return;
+      spend(instruction, InstructionKind::backward_weight, {&held_, 1}, label);
+      for (const std::size_t position : attached_to(listed)) {
+        if (list()[position].op < held_) break;
+        start_inside(position, listed, label);
+      }
+      for (Step step : under_way_) {
+        step.kind = StepKind::wait_collective;
+        steps_.push_back(step);
+      }
+      under_way_.clear();
+      held_ = -1;
+    }
+
+    // Whether collectives begin behind `ops` that the weight gradients of the first of them pass beside.
+    bool is_held(const Instruction& instruction, std::span<const OpId> ops, UnrolledInstruction listed) const {
+      if (instruction.kind != InstructionKind::backward || instruction.segment < 0 || ops.empty()) return false;
+      const std::size_t next = at(listed.position) + 1;
+      if (next >= list().size() || list()[next].collective < 0) return false;
+      const TensorCollective& its = all_.program_.collectives[at(list()[next].collective)];
+      return its.beside_weights && its.op == ops.front();
     }
 
     void compute(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
-      const ProgramStage& stage = all_.program_.stages[at(instruction.stage)];
-      const std::int64_t count = rows(stage, instruction.micro_batch).size();
       std::span<const OpId> ops = ops_of(all_.program_, instruction);
-      const std::vector<Instruction>& list = all_.program_.ranks[at(rank_)].instructions;
-      const auto piece = [&](std::span<const OpId> part) {
-        Seconds time{};
-        const auto whole = [&](std::span<const OpId> some) {
-          return all_.costs_.compute(
-              {.kind = instruction.kind, .stage = instruction.stage, .rank = rank_, .rows = count, .ops = some});
-        };
-        if (count > 0 && stage.parts == nullptr) time = whole(part);
-        for (std::size_t i = 0; count > 0 && stage.parts != nullptr && i < part.size(); ++i) {
-          time += whole(part.subspan(i, 1)) * stage.parts->share(part[i], place_in(stage) % at(stage.tensor_parallel));
-        }
-        steps_.push_back({.seconds = time.value(), .label = label});
-      };
+      const bool more = at(listed.position) + 1 < list().size() && list()[at(listed.position) + 1].collective >= 0;
+      if (!ops.empty() || !more) catch_up(instruction, listed, label);
+      const bool held = is_held(instruction, ops, listed);
+      const OpId lowest = more ? (ops.empty() ? std::numeric_limits<OpId>::max() : ops.front() + (held ? 1 : 0)) : 0;
       bool any = false;
       // Gradients are complete from the last operator on: what stands behind the cut runs first.
-      for (const std::size_t position : attached_reductions(list, at(listed.position))) {
-        const auto cut = std::lower_bound(ops.begin(), ops.end(), list[position].op);
-        if (cut != ops.end()) piece({cut, ops.end()});
+      for (const std::size_t position : attached_to(listed)) {
+        if (list()[position].op < lowest) break;  // they start in the order of the list
+        if (inside_.contains(label + static_cast<std::int32_t>(position) - listed.position)) continue;
+        const auto cut = std::lower_bound(ops.begin(), ops.end(), list()[position].op);
+        if (cut != ops.end()) spend(instruction, instruction.kind, {cut, ops.end()}, label);
         ops = {ops.begin(), cut};
-        // The list between the two is all there: what is attached belongs to the same iteration.
-        const auto its = label + static_cast<std::int32_t>(position) - listed.position;
-        reduce(list[position], its);
-        inside_.insert(its);
+        start_inside(position, listed, label);
         any = true;
       }
-      if (!ops.empty() || !any) piece(ops);
+      if (held) {
+        held_ = ops.front();
+        if (ops.size() > 1) spend(instruction, instruction.kind, ops.subspan(1), label);
+        spend(instruction, InstructionKind::backward_input, {&held_, 1}, label);
+      } else if (!ops.empty() || !any) {
+        spend(instruction, instruction.kind, ops, label);
+      }
     }
 
     Translator& all_;
@@ -329,6 +382,8 @@ class Translator {
     std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
     std::map<std::int32_t, KeptVersions> versions_;  // by stage
     std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
+    OpId held_ = -1;                                 // whose weight gradients collectives under way pass beside
+    std::vector<Step> under_way_;
   };
 
   const Graph& graph_;

@@ -8,7 +8,8 @@
 
 namespace millrace::sim {
 
-/// What a transfer is for; results keep these apart (METHODS 1, hidden communication).
+/// What a transfer is for; results keep these apart (METHODS 1, hidden communication). Started collectives of `tensor`
+/// have a channel of their own; all others of a rank share one. Those of a channel run one after the other.
 enum class Traffic : std::uint8_t { p2p, gradients, tensor };
 inline constexpr std::size_t kTrafficKinds = 3;
 
@@ -19,7 +20,7 @@ enum class StepKind : std::uint8_t {
   collective,        ///< waits until all of group `slot` have come, then for `seconds`
   start_collective,  ///< joins collective `index` of group `slot`, which takes `seconds`; does not wait
   wait_collective,   ///< waits for the end of collective `index` of group `slot`
-  wait_started       ///< waits for the end of every collective that the rank has started
+  wait_started       ///< waits for the end of every collective that the rank has started on the channel of its traffic
 };
 
 /// One thing that a rank does. Ranks with the same list share it.

@@ -3,20 +3,40 @@
 
 #include <algorithm>
 
+#include "program/rank_links.h"
+
 namespace millrace::sim {
 namespace {
 
-std::vector<OpId> cuts(const Program& program, std::int32_t stage, bool backward) {
+std::vector<OpId> cuts(const Program& program, const Instruction& computation) {
   std::vector<OpId> ops;
-  for (const TensorCollective& collective : program.collectives) {
-    if (collective.stage == stage && collective.backward == backward) ops.push_back(collective.op);
+  for (const std::int32_t c : collectives_of(program, computation)) {
+    ops.push_back(program.collectives[static_cast<std::size_t>(c)].op);
   }
   std::sort(ops.begin(), ops.end());
-  ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
   return ops;
 }
 
+std::size_t part_of(const ProgramStage& stage, int rank) {
+  const auto place = std::find(stage.ranks.begin(), stage.ranks.end(), rank) - stage.ranks.begin();
+  return static_cast<std::size_t>(place) % static_cast<std::size_t>(stage.tensor_parallel);
+}
+
 }  // namespace
+
+Seconds time_of(const Piece& piece, const Program& program, const SimCosts& costs) {
+  if (piece.rows == 0) return Seconds(0);
+  const ProgramStage& stage = program.stages[static_cast<std::size_t>(piece.stage)];
+  if (stage.parts == nullptr) return costs.compute(piece);
+  const std::size_t part = part_of(stage, piece.rank);
+  Seconds time{};
+  for (std::size_t i = 0; i < piece.ops.size(); ++i) {
+    Piece one = piece;
+    one.ops = piece.ops.subspan(i, 1);
+    time += costs.compute(one) * stage.parts->share(piece.ops[i], part);
+  }
+  return time;
+}
 
 std::span<const OpId> ops_of(const Program& program, const Instruction& computation) {
   const ProgramStage& stage = program.stages[static_cast<std::size_t>(computation.stage)];
@@ -24,7 +44,7 @@ std::span<const OpId> ops_of(const Program& program, const Instruction& computat
   const std::vector<OpId>& all = again ? stage.recompute : stage.ops;
   if (computation.segment < 0) return all;
   const bool backward = !again && computation.kind != InstructionKind::forward;
-  std::vector<OpId> ends = cuts(program, computation.stage, backward);
+  std::vector<OpId> ends = cuts(program, computation);
   const auto k = static_cast<std::size_t>(computation.segment);
   // The first operator behind the k-th cut, in ascending order.
   const auto behind = [&](std::size_t cut) { return std::upper_bound(all.begin(), all.end(), ends[cut]); };

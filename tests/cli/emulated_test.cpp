@@ -128,6 +128,67 @@ TEST(Emulated, DeviceAwareGroupsAgainstEqualShares) {
   EXPECT_GE(gain, 0.21);
 }
 
+// A gpt whose operators are split over the devices of each replica; with `positions`, what stands between products is
+// in parts too, so that there are all-gathers and reduce-scatters.
+std::string tensor_experiment(const std::string& plan, bool positions, int devices) {
+  std::string names = "d";
+  for (int i = 1; i < devices; ++i) names += ", d";
+  return "name: e\nmodel: {name: gpt, options: {layers: 4, width: 64, heads: 4, sequence: 32, vocabulary: 64}}\n"
+         "data: {batch: 16}\ncluster:\n  emulated: true\n"
+         "  devices: {d: {flops: {fp32: 20 GFLOP/s}, bandwidth: 20 GB/s}}\n"
+         "  nodes: [{count: 1, devices: [" +
+         names + "], link: {bandwidth: 2 GB/s, latency: 20 us}}]\nplan:\n" + plan +
+         "  annotations:\n    - {tensor: \"blocks.*.attention.qkv.weight\", split: 0}\n"
+         "    - {tensor: \"blocks.*.mlp.up.weight\", split: 0}\n" +
+         (positions ? "    - {op: \"blocks.*.add?\", split: 1}\n" : "") + "train: {iterations: 4}\n";
+}
+
+struct TensorRun {
+  double simulated = 0, emulated = 0;                  // an iteration
+  double exposed_simulated = 0, exposed_emulated = 0;  // waits for ranks of the replica, the mean over ranks
+};
+
+TensorRun tensor_run(const std::string& plan, bool positions, int devices) {
+  const Workplace place;
+  place.write("e.yaml", tensor_experiment(plan, positions, devices));
+  const Outcome simulated = place.run({"simulate", "e.yaml", "--format", "json"});
+  expect_done(place, simulated);
+  const Outcome emulated = place.run({"run", "e.yaml", "--quiet", "--format", "json"}, {.ranks = devices});
+  expect_done(place, emulated);
+  TensorRun run;
+  const json prediction = document(simulated);
+  run.simulated = prediction.at("plans").at(0).at("iteration_time_s").get<double>();
+  run.emulated = iteration_time(document(emulated));
+  for (const json& rank : prediction.at("ranks")) {
+    run.exposed_simulated += rank.at("exposed_s").at("tensor").get<double>() / devices;
+  }
+  const storage::File file = storage::File::open(place / "results/e.h5");
+  for (const double seconds : file.table("ranks").column_reals("exposed_tensor_s")) {
+    run.exposed_emulated += seconds / 4 / devices;
+  }
+  return run;
+}
+
+TEST(Emulated, TensorParallelStagesReproduceTheSimulator) {
+  const struct {
+    std::string plan;
+    bool positions;
+    int devices;
+  } cases[] = {
+      {"  schedule: gpipe\n  stages: 1\n  tensor_parallel: 4\n  micro_batches: 2\n", false, 4},
+      {"  schedule: 1f1b\n  stages: 2\n  tensor_parallel: 2\n  micro_batches: 4\n", false, 4},
+      {"  schedule: zb-h1\n  stages: 2\n  tensor_parallel: 4\n  micro_batches: 4\n", false, 8},
+      {"  schedule: hippie\n  pipelines: 2\n  stages: 2\n  tensor_parallel: 2\n  micro_batches: 2\n", true, 8},
+      {"  schedule: 1f1b\n  stages: 1\n  tensor_parallel: 4\n  micro_batches: 2\n  recompute: all\n", true, 4}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.plan);
+    const TensorRun run = tensor_run(c.plan, c.positions, c.devices);
+    EXPECT_NEAR(run.emulated / run.simulated, 1.0, 0.01);
+    EXPECT_GT(run.exposed_simulated, 0);
+    EXPECT_NEAR(run.exposed_emulated / run.exposed_simulated, 1.0, 0.05);
+  }
+}
+
 // Under --full: every schedule that there is.
 TEST(EmulatedFull, EverySchedule) {
   const Workplace place;

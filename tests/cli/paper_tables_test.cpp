@@ -54,6 +54,11 @@ TEST(PaperTables, PartitionsAreJudged) {
   EXPECT_EQ(cuts.unpublished, 1);
 }
 
+// 3.77 times and 94 % on four, and 90 % of the sum of four unequal speeds.
+TEST(PaperTables, OneAnnotationMakesResnet50DataParallelOnFourEmulatedDevices) {
+  EXPECT_EQ(small_table("propagation_emulated").reached, 3);
+}
+
 TEST(PaperTables, UnequalDevicesReachTheIdealGain) { EXPECT_EQ(small_table("device_aware").reached, 2); }
 
 TEST(PaperTables, SchedulesHaveTheMakespansOfTheirClosedForms) {

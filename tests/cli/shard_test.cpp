@@ -123,5 +123,29 @@ TEST(Shard, StagesOfTwoDevicesArePlannedSimulatedAndRun) {
   EXPECT_THAT(config, AllOf(HasSubstr("tensor_parallel: 2"), HasSubstr("annotations"), HasSubstr("split: 0")));
 }
 
+// Parameters are whole on devices that cut the batch: they are replicas of their stage, with the shares of the parts.
+TEST(Shard, AnnotationsOfTheBatchMakeReplicas) {
+  const Workplace place;
+  const std::string train = "train: {iterations: 3, optimizer: {kind: sgd, lr: 0.1}}\n";
+  const std::string plan = "  stages: 2\n  pipelines: 1\n  micro_batches: 2\n  tensor_parallel: 2\n  annotations:\n";
+  place.write("one.yaml", gpt("  stages: 1\n  pipelines: 1\n", train));
+  place.write("two.yaml", gpt(plan + "    - {tensor: input, split: 0, ratios: [3, 1]}\n", train));
+  expect_done(place, place.run({"plan", "two.yaml", "--ranks", "4", "-o", "p.yaml"}));
+  EXPECT_THAT(text_of(place / "p.yaml"), AllOf(HasSubstr("shares: [0.75, 0.25]"), HasSubstr("tensor_parallel: 1"),
+                                               Not(HasSubstr("tensor_parallel: 2"))));
+  expect_done(place, place.run({"run", "one.yaml", "--output", "one"}, {1}));
+  expect_done(place, place.run({"run", "two.yaml", "--output", "two"}, {4}));
+  const auto loss = [&](const char* file) {
+    return storage::File::open(place / file).table("iterations").column_reals("loss");
+  };
+  const std::vector<double> one = loss("one/g.h5"), two = loss("two/g.h5");
+  ASSERT_EQ(one.size(), two.size());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-5 * one[i]);
+  const std::string mixed =
+      plan + "    - {tensor: input, split: 0}\n    - {tensor: \"blocks.*.mlp.up.weight\", split: 0}\n";
+  expect_one_error(place, place.run({"plan", place.write("mixed.yaml", gpt(mixed)), "--ranks", "4"}), 2,
+                   {"plan.annotations", "blocks.0.mlp.up", "replicas"});
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -1,5 +1,6 @@
 // Operators split over the devices of a stage give the losses, gradient norms and parameters of one rank: networks,
 // pipelines, stages, two and four devices a replica, even and uneven parts. Pairwise: a selection; Full: all.
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -155,6 +156,76 @@ TEST_P(TensorParallel, EqualsOneRankWithinRounding) {
 
 INSTANTIATE_TEST_SUITE_P(Pairwise, TensorParallel, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Full, TensorParallel, ::testing::Values(true));
+
+// Devices so slow beside their links that the automatic choice splits even small operators.
+void split_without_annotations(const Graph& graph, const Plan& plan, RunSettings& s) {
+  const int ranks = static_cast<int>(plan.pipelines.size() * plan.pipelines.front().stages.size()) *
+                    plan.pipelines.front().stages.front().tensor_parallel;
+  const auto count = static_cast<std::size_t>(ranks);
+  cluster::Device device{.name = "slow", .flops = {{"fp32", FlopsPerSecond(1e5)}}};
+  device.bandwidth = BytesPerSecond(1e11);
+  const cluster::Cluster cluster("slow", cluster::Kind::described, std::vector<cluster::Device>(count, device),
+                                 std::vector<int>(count, 0), {{"node", {BytesPerSecond(1e12), Seconds(1e-9)}}}, {});
+  const cost::AnalyticCost cost(graph, cluster);
+  s.lowering.parts = shard::stage_parts(graph, plan, cluster, cost, {.rows = 8});
+}
+
+bool splits_something(const RunSettings& s) {
+  return std::any_of(s.lowering.parts.begin(), s.lowering.parts.end(),
+                     [](const auto& parts) { return parts != nullptr && !parts->shares.empty(); });
+}
+
+using TensorParallelAlone = TensorParallel;
+
+TEST_P(TensorParallelAlone, TheAutomaticChoiceEqualsOneRank) {
+  const RunSettings s = settings("reference", kernels::Precision::fp64);
+  for (const TensorCase& c : std::vector<TensorCase>{{"mlp", {2, 1, 2, "1f1b"}, 2},
+                                                     {"mlp", {1, 1, 2, "1f1b"}, 4},
+                                                     {"resnet", {1, 2, 2, "1f1b"}, 2},
+                                                     {"resnet", {1, 1, 2, "gpipe"}, 4},
+                                                     {"gpt", {2, 1, 2, "1f1b"}, 2},
+                                                     {"gpt", {1, 2, 2, "1f1b"}, 4},
+                                                     {"bert", {1, 2, 2, "zb-h1"}, 2},
+                                                     {"bert", {1, 1, 2, "1f1b", Recompute::all}, 4}}) {
+    SCOPED_TRACE(c.text());
+    const Graph graph = network_of(c.network);
+    const Plan plan = make_tensor_plan(graph, c.grid, c.tensor);
+    RunSettings split = s;
+    split_without_annotations(graph, plan, split);
+    EXPECT_TRUE(splits_something(split));
+    expect_equal(on_ranks(c.ranks(), graph, plan, SmallSource(graph, 96, 10), split), one_rank(c, graph, s), 1e-9);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Alone, TensorParallelAlone, ::testing::Values(false));
+
+void expect_equal_bits(const TrainingRun& a, const TrainingRun& b) {
+  if (world_rank() != 0) return;
+  ASSERT_EQ(a.rows.size(), b.rows.size());
+  for (std::size_t i = 0; i < a.rows.size(); ++i) {
+    EXPECT_EQ(a.rows[i].loss, b.rows[i].loss) << "iteration " << i + 1;
+    EXPECT_EQ(a.rows[i].gradient_norm, b.rows[i].gradient_norm) << "iteration " << i + 1;
+  }
+  EXPECT_TRUE(a.values == b.values) << "relative difference " << value_difference(a, b);
+}
+
+// train.reproducible: grid. zb-h1 waits for every exchange where 1f1b computes weight gradients beside those of the
+// backward; both add the same terms in the same order.
+TEST(TensorParallelBits, AreThoseOfThePlanAndOverlapChangesNone) {
+  const Graph graph = network_of("gpt");
+  const SmallSource source(graph, 96, 10);
+  const RunSettings s = settings("reference", kernels::Precision::fp32);
+  const auto run = [&](const std::string& schedule) {
+    const TensorCase c{"gpt", {1, 2, 2, schedule}, 4};
+    const Plan plan = make_tensor_plan(graph, c.grid, c.tensor);
+    RunSettings split = s;
+    split_operators(graph, plan, annotations_of(c), split);
+    return on_ranks(c.ranks(), graph, plan, source, split);
+  };
+  const TrainingRun first = run("1f1b");
+  expect_equal_bits(run("1f1b"), first);
+  expect_equal_bits(run("zb-h1"), first);
+}
 
 // What a replica holds in parts is whole in a checkpoint: another plan goes on from it, and this one from another's.
 TEST(TensorParallelCheckpoint, AnyPlanGoesOn) {

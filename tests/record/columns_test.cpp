@@ -32,7 +32,8 @@ TEST(Columns, AreThoseOfTheInterfaces) {
               ElementsAre("rank", "host", "device", "pipeline", "stages", "threads", "weights_bytes", "gradients_bytes",
                           "optimizer_bytes", "activations_bytes", "workspace_bytes", "buffers_bytes", "peak_bytes",
                           "peak_rss_bytes", "busy_s", "idle_s", "sent_bytes", "received_bytes", "predicted_peak_bytes",
-                          "exposed_p2p_s", "exposed_gradients_s", "exposed_other_s", "gradients_in_flight_s"));
+                          "exposed_p2p_s", "exposed_gradients_s", "exposed_tensor_s", "exposed_other_s",
+                          "gradients_in_flight_s"));
   EXPECT_THAT(names(instruction_columns()),
               ElementsAre("rank", "iteration", "kind", "stage", "micro_batch", "start_s", "end_s", "predicted_s"));
 }

@@ -46,7 +46,11 @@ void narrow(std::span<const double> from, void* data) {
 }  // namespace
 
 EmulatedTransport::EmulatedTransport(Transport& inner, VirtualClock& clock, LinkModel links)
-    : inner_(inner), clock_(clock), links_(std::move(links)), pattern_(static_cast<std::size_t>(kPayload)) {
+    : inner_(inner),
+      clock_(clock),
+      links_(std::move(links)),
+      collectives_(inner, links_.collective),
+      pattern_(static_cast<std::size_t>(kPayload)) {
   for (std::size_t i = 0; i < pattern_.size(); ++i) pattern_[i] = static_cast<std::byte>(i % 251);
   clock_.set_errand([this] { return look_after_sums(); });
 }
@@ -129,6 +133,14 @@ Ticket EmulatedTransport::all_reduce(GroupId group, void* data, std::int64_t cou
   bytes_sent_ += operation.bytes;
   bytes_received_ += operation.bytes;
   look_after_sums();
+  return ticket;
+}
+
+Ticket EmulatedTransport::model_collective(Collective kind, std::int64_t bytes, std::span<const int> ranks) {
+  const Ticket ticket = open(Kind::collective);
+  at(ticket).number = collectives_.start(kind, bytes, ranks, clock_.now());
+  bytes_sent_ += bytes;
+  bytes_received_ += bytes;
   return ticket;
 }
 
@@ -248,6 +260,12 @@ bool EmulatedTransport::advance(Ticket ticket) {
   if (operation.kind == Kind::receive && operation.stage != Stage::settled) {
     look_for_messages();
     if (operation.stage == Stage::arrived) settle_messages_until(operation);
+  }
+  if (operation.kind == Kind::collective && operation.stage != Stage::settled) {
+    const auto end = collectives_.end_of(operation.number);
+    if (!end) return false;
+    operation.end = end->value();
+    operation.stage = Stage::settled;
   }
   if (operation.kind == Kind::send && operation.stage == Stage::flying && inner_.test(operation.inner)) {
     operation.stage = Stage::settled;

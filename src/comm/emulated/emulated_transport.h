@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "base/virtual_clock.h"
+#include "comm/emulated/modelled_collectives.h"
 #include "comm/transport.h"
 
 namespace millrace::comm {
@@ -18,11 +19,13 @@ struct LinkModel {
   /// One message alone, from its send to its arrival; that of no bytes is the latency, for which no channel is held.
   std::function<Seconds(Bytes bytes, int from, int to)> message;
   std::function<Seconds(Bytes bytes, std::span<const int> ranks)> all_reduce;
-  bool half_duplex = false;  ///< sends and receives of a rank share one channel
+  CollectiveTime collective{};  ///< of tensor-parallel ranks; may be empty where there are none
+  bool half_duplex = false;     ///< sends and receives of a rank share one channel
 };
 
 /// Model time follows the simulator's rules (sim/run.h, contention: fixed): a rank sends one message and receives one
-/// at a time, and its sums run one after the other on a channel of their own. A message starts when it was sent, its
+/// at a time, and its sums run one after the other on a channel of their own, collectives of tensor-parallel ranks on
+/// another. A message starts when it was sent, its
 /// receive was posted and both channels are free; a sum when all members have come and their earlier ones are over.
 /// One difference: the sender's channel is free again after the message's time, also where the receiver delayed it.
 ///
@@ -47,6 +50,7 @@ class EmulatedTransport final : public Transport {
   Ticket receive(std::span<std::byte> data, int peer, int tag) override;
   GroupId group(std::span<const int> ranks) override;
   Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket model_collective(Collective kind, std::int64_t bytes, std::span<const int> ranks) override;
   bool test(Ticket ticket) override;
   void wait(Ticket ticket, WaitObserver* observer) override;
 
@@ -55,7 +59,7 @@ class EmulatedTransport final : public Transport {
   std::int64_t bytes_received() const override { return bytes_received_; }
 
  private:
-  enum class Kind : std::uint8_t { none, send, receive, sum };
+  enum class Kind : std::uint8_t { none, send, receive, sum, collective };
   enum class Stage : std::uint8_t {
     queued,   ///< a sum that is not yet handed to the inner transport
     flying,   ///< handed to the inner transport
@@ -72,6 +76,7 @@ class EmulatedTransport final : public Transport {
     double end = 0;
     void* data = nullptr;  // null: does not exist
     GroupId group = -1;
+    std::int64_t number = 0;  // of a collective
     Element element = Element::float32;
     std::int64_t count = 0;
     std::vector<std::byte> buffer;  // of messages
@@ -100,8 +105,9 @@ class EmulatedTransport final : public Transport {
   LinkModel links_;
   std::deque<Operation> operations_;  // by ticket
   std::vector<Ticket> free_;
-  std::vector<Ticket> messages_;      // posted receives that are not settled
-  std::deque<Ticket> sums_;           // in the order of their starts, not settled
+  std::vector<Ticket> messages_;  // posted receives that are not settled
+  std::deque<Ticket> sums_;       // in the order of their starts, not settled
+  ModelledCollectives collectives_;
   std::vector<Group> groups_;         // by the inner transport's id
   std::array<double, 2> channels_{};  // when the way out and the way in are free
   double sum_channel_ = 0;

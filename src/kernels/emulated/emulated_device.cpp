@@ -2,6 +2,7 @@
 #include "kernels/emulated/emulated_device.h"
 
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace millrace::kernels {
@@ -13,17 +14,11 @@ class EmulatedExecutable final : public Executable {
                      VirtualClock& clock)
       : rows_(options.rows),
         ops_(stage.ops),
-        bytes_(model.bytes(stage.ops, options.rows, options.recompute)),
+        recompute_(options.recompute),
+        bytes_(model.bytes(stage, options.rows, options.recompute)),
+        model_(model),
         clock_(clock) {
     bytes_.slots = options.slots;
-    for (const Work work : {Work::forward, Work::backward, Work::backward_input, Work::backward_weight}) {
-      times_[index(work)] = model.time(work, stage.ops, options.rows);
-    }
-    times_[index(Work::recompute)] = model.time(Work::recompute, options.recompute, options.rows);
-    for (const OpId& op : ops_) {
-      backward_.push_back(model.time(Work::backward, {&op, 1}, options.rows));
-      backward_weight_.push_back(model.time(Work::backward_weight, {&op, 1}, options.rows));
-    }
   }
 
   std::int64_t rows() const override { return rows_; }
@@ -35,18 +30,24 @@ class EmulatedExecutable final : public Executable {
   const void* input_gradient(int, TensorId) override { return nullptr; }
 
   void forward(int, const BatchContext&) override { spend(Work::forward); }
-  void backward(int) override { observer_ == nullptr ? spend(Work::backward) : spend_told(backward_); }
+  void backward(int) override { observer_ == nullptr ? spend(Work::backward) : spend_told(Work::backward); }
   void backward_input(int) override { spend(Work::backward_input); }
   void backward_weight(int) override {
-    observer_ == nullptr ? spend(Work::backward_weight) : spend_told(backward_weight_);
+    observer_ == nullptr ? spend(Work::backward_weight) : spend_told(Work::backward_weight);
   }
   void recompute(int) override { spend(Work::recompute); }
   void observe(BackwardObserver* observer) override { observer_ = observer; }
 
  private:
   static std::size_t index(Work work) { return static_cast<std::size_t>(work); }
-  void spend(Work work) { clock_.spend(times_[index(work)]); }
-  void spend_told(const std::vector<Seconds>& times) {
+  void spend(Work work) {
+    std::optional<Seconds>& time = times_[index(work)];
+    if (!time) time = model_.time(work, work == Work::recompute ? recompute_ : ops_, rows_);
+    clock_.spend(*time);
+  }
+  void spend_told(Work work) {
+    std::vector<Seconds>& times = work == Work::backward ? backward_ : backward_weight_;
+    for (std::size_t i = times.size(); i < ops_.size(); ++i) times.push_back(model_.time(work, {&ops_[i], 1}, rows_));
     for (std::size_t i = ops_.size(); i-- > 0;) {
       clock_.spend(times[i]);
       observer_->done(ops_[i]);
@@ -54,9 +55,10 @@ class EmulatedExecutable final : public Executable {
   }
 
   std::int64_t rows_;
-  std::vector<OpId> ops_;
+  std::vector<OpId> ops_, recompute_;
   ExecutableBytes bytes_;
-  std::array<Seconds, 5> times_;
+  const EmulatedModel& model_;
+  std::array<std::optional<Seconds>, 5> times_;
   std::vector<Seconds> backward_, backward_weight_;  // by operator
   BackwardObserver* observer_ = nullptr;
   VirtualClock& clock_;

@@ -18,11 +18,11 @@ enum class Work : std::uint8_t { forward, backward, backward_input, backward_wei
 struct EmulatedModel {
   std::function<Seconds(Work work, std::span<const OpId> ops, std::int64_t rows)> time;
   /// For each live micro-batch and of workspace; `slots` is not looked at.
-  std::function<ExecutableBytes(std::span<const OpId> ops, std::int64_t rows, std::span<const OpId> recompute)> bytes;
+  std::function<ExecutableBytes(const StageGraph& stage, std::int64_t rows, std::span<const OpId> recompute)> bytes;
   std::function<Seconds(Bytes values)> update;  ///< of an optimizer step over that many bytes of parameters
 };
 
-/// Time passes on `clock`, which outlives the device and what it compiles. Times are asked for once, on compilation.
+/// Time passes on `clock`, which outlives the device and what it compiles. Times are asked for once, on first use.
 std::unique_ptr<Device> make_emulated_device(EmulatedModel model, VirtualClock& clock);
 
 }  // namespace millrace::kernels

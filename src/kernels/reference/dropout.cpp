@@ -1,8 +1,7 @@
-// Dropout: the mask is a function of (seed, operator name, step, sample id, element), so backward makes it again.
+// Dropout of whole samples.
 #include <algorithm>
 
-#include "base/hash.h"
-#include "base/random.h"
+#include "kernels/reference/dropout_mask.h"
 #include "kernels/reference/families.h"
 #include "kernels/reference/operands.h"
 
@@ -15,9 +14,7 @@ class Dropout : public OpKernel {
   explicit Dropout(const Setup& setup)
       : rows_(setup.rows),
         elements_(element_count(setup.input_dims())),
-        probability_(setup.op.attributes.real("probability")),
-        seed_(setup.seed),
-        name_(hash64(setup.op.name)),
+        mask_(setup.op, setup.seed),
         training_(setup.training) {}
 
   void forward(const OpCall& call) override {
@@ -31,22 +28,12 @@ class Dropout : public OpKernel {
   void backward_input(const OpCall& call) override { mask(call, output_gradient<T>(call), input_gradient<T>(call)); }
 
  private:
-  /// Kept elements are scaled by 1 / (1 − p), so that the expectation stays.
   void mask(const OpCall& call, const T* from, T* to) const {
-    const T scale = static_cast<T>(1 / (1 - probability_));
-    for (std::int64_t n = 0; n < rows_; ++n) {
-      const Random random(seed_, name_, static_cast<std::uint64_t>(call.step),
-                          static_cast<std::uint64_t>(call.samples[static_cast<std::size_t>(n)]));
-      for (std::int64_t i = 0; i < elements_; ++i) {
-        const bool keep = random.uniform(static_cast<std::uint64_t>(i)) >= probability_;
-        to[n * elements_ + i] = keep ? from[n * elements_ + i] * scale : T{0};
-      }
-    }
+    mask_.apply(call, from, to, [this](auto run) { run(std::int64_t{0}, elements_); });
   }
 
   std::int64_t rows_, elements_;
-  double probability_;
-  std::uint64_t seed_, name_;
+  DropoutMask mask_;
   bool training_;
 };
 

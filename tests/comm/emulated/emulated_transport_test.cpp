@@ -161,5 +161,32 @@ TEST(EmulatedTransport, ATestIsTrueOnceTheModelTimeIsOver) {
   }
 }
 
+// They begin when all have come, one after the other, whatever sums of gradients are in flight.
+TEST(EmulatedTransport, CollectivesHaveAChannelOfTheirOwn) {
+  LinkModel model = links();
+  model.collective = [](Collective kind, Bytes, std::span<const int>) {
+    return kind == Collective::all_gather ? 2_ms : 5_ms;
+  };
+  Rank rank(model);
+  std::vector<int> all;
+  for (int i = 0; i < rank.network.size(); ++i) all.push_back(i);
+  const Ticket sum = rank.network.all_reduce(rank.network.group(all), nullptr, 25 * kMiB, Element::float32);
+  rank.clock.spend(Seconds(1e-3 * rank.network.rank()));
+  const Ticket first = rank.network.model_collective(Collective::all_reduce, kMiB, all);
+  const Ticket second = rank.network.model_collective(Collective::all_gather, 100, all);
+  rank.clock.spend(1_ms);
+  rank.network.wait(first, nullptr);
+  const double latest = 1e-3 * (rank.network.size() - 1);
+  EXPECT_DOUBLE_EQ(rank.now(), std::max(latest + 0.005, 1e-3 * rank.network.rank() + 0.001));
+  rank.network.wait(second, nullptr);
+  EXPECT_DOUBLE_EQ(rank.now(), latest + 0.007);
+  const Ticket third = rank.network.model_collective(Collective::reduce_scatter, 0, all);
+  rank.clock.spend(20_ms);
+  rank.network.wait(third, nullptr);
+  EXPECT_DOUBLE_EQ(rank.now(), latest + 0.027) << "it was over before";
+  rank.network.wait(sum, nullptr);
+  EXPECT_DOUBLE_EQ(rank.now(), 0.2);
+}
+
 }  // namespace
 }  // namespace millrace::comm

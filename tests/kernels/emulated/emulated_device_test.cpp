@@ -17,7 +17,7 @@ EmulatedModel model() {
     const double each = work == Work::forward ? 1e-6 : work == Work::backward ? 2e-6 : 1.5e-6;
     return Seconds(each * static_cast<double>(ops.size()) * static_cast<double>(rows));
   };
-  model.bytes = [](std::span<const OpId>, std::int64_t rows, std::span<const OpId>) {
+  model.bytes = [](const StageGraph&, std::int64_t rows, std::span<const OpId>) {
     return ExecutableBytes{rows << 40, 1 << 20, 0};
   };
   model.update = [](Bytes values) { return Seconds(1e-9 * static_cast<double>(values.value())); };
