@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "program/weight_segments.h"
+
 namespace millrace::sim {
 namespace {
 
@@ -23,6 +25,7 @@ std::span<const OpId> ops_of(const Program& program, const Instruction& computat
   const bool again = computation.kind == InstructionKind::recompute;
   const std::vector<OpId>& all = again ? stage.recompute : stage.ops;
   if (computation.segment < 0) return all;
+  if (computation.kind == InstructionKind::backward_weight) return weight_ops(stage, computation.segment);
   const bool backward = !again && computation.kind != InstructionKind::forward;
   std::vector<OpId> ends = cuts(program, computation.stage, backward);
   const auto k = static_cast<std::size_t>(computation.segment);
