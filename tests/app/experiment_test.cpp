@@ -46,7 +46,7 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
 }
 
 TEST(Experiment, BucketSizesAreOneOrSeveralOrFound) {
-  EXPECT_THAT(e.plan.deferred_weights, ElementsAre(0));
+  EXPECT_THAT(ExperimentFile(small()).read().plan.deferred_weights, ElementsAre(0));
   EXPECT_THAT(ExperimentFile(small("plan: {deferred_weights: auto}\n")).read().plan.deferred_weights, IsEmpty());
   EXPECT_THAT(ExperimentFile(small("plan: {deferred_weights: [0, 4]}\n")).read().plan.deferred_weights,
               ElementsAre(0, 4));
