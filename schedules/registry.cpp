@@ -23,8 +23,19 @@ namespace millrace::schedules {
 
 namespace {
 
-std::vector<Entry>& rows() {
-  static std::vector<Entry> entries{
+// What lowering does for any order that flushes.
+Entry with_common_options(Entry entry) {
+  if ((entry.capabilities & kSynchronous) != 0) {
+    entry.options.push_back({kDeferredWeights,
+                             "weight gradients of so many last micro-batches run at the end, layer by layer, so that "
+                             "their reductions are hidden",
+                             config::Integer{0, 1 << 20}, "0"});
+  }
+  return entry;
+}
+
+std::vector<Entry> own_rows() {
+  std::vector<Entry> entries{
       {"gpipe", "all forwards, then all backwards; keeps every micro-batch", {}, kSynchronous, gpipe},
       {"1f1b",
        "warm-up forwards, then forward and backward in turn; keeps as many micro-batches as stages follow",
@@ -67,6 +78,12 @@ std::vector<Entry>& rows() {
        "list scheduling of split backwards for unequal stages, communication and memory limits; best of many rules",
        zb_greedy_options(), kSynchronous | kSplitsBackward | kFitsCosts, zb_greedy},
   };
+  for (Entry& entry : entries) entry = with_common_options(std::move(entry));
+  return entries;
+}
+
+std::vector<Entry>& rows() {
+  static std::vector<Entry> entries = own_rows();
   return entries;
 }
 
@@ -78,7 +95,7 @@ void add(Entry entry) {
   for (const Entry& row : rows()) {
     if (row.name == entry.name) throw InvalidInput(fmt::format("schedule '{}' is there already", entry.name));
   }
-  rows().push_back(std::move(entry));
+  rows().push_back(with_common_options(std::move(entry)));
 }
 
 std::vector<std::string> capability_names(std::uint32_t capabilities) {
@@ -119,7 +136,10 @@ config::Values option_values(const Entry& entry, const std::map<std::string, std
 
 ComputeOrder compute_order(const Plan& plan, const StageDag& dag, const StageCosts& costs) {
   const Entry& entry = by_name(plan.schedule);
-  return entry.order(plan, dag, costs, option_values(entry, plan.schedule_options));
+  const config::Values options = option_values(entry, plan.schedule_options);
+  ComputeOrder order = entry.order(plan, dag, costs, options);
+  if (options.has(kDeferredWeights)) order.defer_weights(options.integer(kDeferredWeights));
+  return order;
 }
 
 }  // namespace millrace::schedules

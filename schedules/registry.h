@@ -30,6 +30,10 @@ std::vector<std::string> capability_names(std::uint32_t capabilities);
 /// The option by which a schedule that searches for its order follows that of another schedule instead.
 inline constexpr const char* kFixedOrder = "order";
 
+/// The option of every synchronous schedule that puts the last weight gradients off to the iteration's end
+/// (program/deferred_weights.h).
+inline constexpr const char* kDeferredWeights = "deferred_weights";
+
 /// Where a schedule wants the stages of a pipeline of p lists of devices.
 enum class Placement : std::uint8_t {
   one_stage,  ///< p stages, one on each

@@ -56,3 +56,29 @@ done
 pipeline 1.0 8 0 1 2 3 0 1 2 3 | draw interleaved interleaved 8 2 8
 pipeline 1.0 8 0 1 2 3 3 2 1 0 | draw zb-v zb-v 8 2 8
 { pipeline 0.5 2 0 1 2 3; pipeline 0.5 2 3 2 1 0; } | draw chimera chimera 4 4 4
+
+# deferred K: two pipelines of two stages of four layers; the sum of a stage's gradients takes 16 ms, its backward 8 ms.
+deferred() {
+  {
+    echo "millrace_graph: 1"
+    echo "name: layers"
+    echo "operators:"
+    local before=""
+    for ((s = 0; s < 8; ++s)); do
+      echo "  - {name: s$s, kind: cost, inputs: [$before], forward: 1 ms, backward: 2 ms, parameters: 4 MB, output: 4 B, saved: 1 KiB}"
+      before=s$s
+    done
+  } > "$work/graph.yaml"
+  cat > "$work/experiment.yaml" <<END
+name: deferred-$1
+model: {file: graph.yaml}
+cluster: {flat: {devices: 4, bandwidth: 1 GB/s}}
+data: {batch: 16}
+plan: {stages: 2, pipelines: 2, micro_batches: 8, warmup: schedule, bucket_size: 1 MiB, hiding: update, deferred_weights: $1}
+END
+  rm -f "$out/deferred-$1.svg"
+  "$millrace" simulate "$work/experiment.yaml" --svg "$out/deferred-$1.svg" --quiet > /dev/null
+}
+
+deferred 0
+deferred 4

@@ -61,12 +61,13 @@ struct PlanSection {
   std::string order = "best";  ///< of operators; a partitioner's own option goes before it
   std::string objective = "throughput";
   std::vector<Choice> schedules;
-  std::vector<std::int64_t> micro_batches;       ///< candidates, per pipeline; empty: auto
-  std::optional<std::int64_t> micro_batch_size;  ///< instead: rows of a micro-batch
-  std::vector<int> warmup;                       ///< by stage; empty: the schedule's own
-  bool search_warmup = true;                     ///< `auto`: deeper ones are tried; else the schedule's own
-  std::vector<Bytes> bucket_sizes{25_MiB};       ///< candidates; empty: auto
-  std::optional<Hiding> hiding;                  ///< of gradient reductions (METHODS 5); absent: auto
+  std::vector<std::int64_t> micro_batches;        ///< candidates, per pipeline; empty: auto
+  std::optional<std::int64_t> micro_batch_size;   ///< instead: rows of a micro-batch
+  std::vector<int> warmup;                        ///< by stage; empty: the schedule's own
+  bool search_warmup = true;                      ///< `auto`: deeper ones are tried; else the schedule's own
+  std::vector<Bytes> bucket_sizes{25_MiB};        ///< candidates; empty: auto
+  std::vector<std::int64_t> deferred_weights{0};  ///< candidates; empty: auto
+  std::optional<Hiding> hiding;                   ///< of gradient reductions (METHODS 5); absent: auto
   sim::Reduction reduction = sim::Reduction::all_reduce;
   std::optional<int> stages;                              ///< absent: auto
   std::vector<std::vector<std::string>> explicit_stages;  ///< patterns, by stage; empty: not given

@@ -2,7 +2,9 @@
 #include "app/job_speed.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,8 +20,11 @@
 namespace millrace::app {
 namespace {
 
-constexpr Seconds kTimeOfSpeed{0.05};  // of the measurement of a rank's speed
-constexpr double kSameSpeed = 0.1;     // ranks that differ by less are alike
+// A rank's speed is that of its best slice: another process may take its core for longer than a slice, not for all.
+constexpr int kSlices = 5;
+constexpr Seconds kTimeOfSlice{0.01};
+constexpr std::chrono::milliseconds kBetweenSlices{20};
+constexpr double kSameSpeed = 0.1;  // ranks that differ by less are alike
 
 std::vector<double> gather_reals(const comm::World& world, double own) {
   std::vector<double> all;
@@ -56,9 +61,14 @@ std::unique_ptr<kernels::Device> device_for_measuring(const Session& session) {
 cost::MeasuredJob measure_job(const Session& session, const comm::World& world) {
   cost::MeasuredJob job;
   const auto device = device_for_measuring(session);
-  world.barrier();
-  const std::vector<double> seconds = gather_reals(
-      world, probe::measure_dense_network(*device, session.experiment.train.precision, kTimeOfSpeed).value());
+  std::vector<double> slices;
+  for (int slice = 0; slice < kSlices; ++slice) {
+    if (slice > 0) std::this_thread::sleep_for(kBetweenSlices);
+    world.barrier();
+    const kernels::Precision precision = session.experiment.train.precision;
+    slices.push_back(probe::measure_dense_network(*device, precision, kTimeOfSlice).value());
+  }
+  const std::vector<double> seconds = gather_reals(world, *std::min_element(slices.begin(), slices.end()));
   for (const double own : seconds) job.speeds.push_back(seconds.front() / own);
   job.speeds = cluster::with_equal_speeds(job.speeds, kSameSpeed);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "app/arguments.h"
 #include "app/commands.h"
@@ -91,10 +92,21 @@ void check_launch(const millrace::cluster::Environment& environment, bool alone)
   }
 }
 
+bool trains(std::string_view command) { return command == "run" || command == "verify" || command == "profile"; }
+
+// Threads of OpenMP that spin while they wait keep the core from the one that they wait for, where another process
+// takes it: then a step takes many times as long. libgomp reads how to wait when it is loaded, before main(): the
+// program starts once more, with a policy. Where that fails it goes on as it is.
+void wait_passively(int argc, char** argv) {
+  const bool given = std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
+  if (given || argc < 2 || !trains(argv[1])) return;
+  if (::setenv("OMP_WAIT_POLICY", "passive", 0) == 0) ::execv("/proc/self/exe", argv);
+}
+
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
 World start(int& argc, char**& argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  const bool joins = word == "run" || word == "verify" || word == "profile" || word == "doctor";
+  const bool joins = trains(word) || word == "doctor";
   bool launched = false;
   check_launch(millrace::cluster::process_environment(), !joins);
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
@@ -132,6 +144,7 @@ int run_in(World& world, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wait_passively(argc, argv);
   try {
     World world = start(argc, argv);
     return run_in(world, argc, argv);

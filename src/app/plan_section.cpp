@@ -39,6 +39,15 @@ std::vector<NamedOptions> partitioner_rows(const std::string& order) {
   return rows;
 }
 
+// plan.deferred_weights is for all schedules that take it.
+std::vector<NamedOptions> schedule_rows() {
+  std::vector<NamedOptions> rows = rows_of(schedules::registry());
+  for (NamedOptions& row : rows) {
+    std::erase_if(row.options, [](const config::Option& option) { return option.name == schedules::kDeferredWeights; });
+  }
+  return rows;
+}
+
 using MaskKind = planner::RecomputeMask::Kind;
 
 struct RecomputeWord {
@@ -208,6 +217,23 @@ Node write_bucket_sizes(const std::vector<Bytes>& sizes) {
   return sizes.size() == 1 ? list.items.front() : list;
 }
 
+// auto, a number of micro-batches, or a list of candidates.
+void read_deferred_weights(config::Reader& reader, PlanSection& plan) {
+  const config::Field field = reader.field("deferred_weights");
+  if (!field) return;
+  plan.deferred_weights.clear();
+  if (field.is_word("auto")) return;
+  for (const config::Field& item : field.items_or_one()) {
+    add_once(item, item.as(config::Integer{0, 1 << 20}), plan.deferred_weights);
+  }
+  if (plan.deferred_weights.empty()) field.refuse("found an empty list, allowed: auto, a number, or numbers");
+}
+
+Node write_deferred_weights(const std::vector<std::int64_t>& counts) {
+  if (counts.empty()) return Node::quote("auto");
+  return counts.size() == 1 ? Node::plain(std::to_string(counts.front())) : integers(counts);
+}
+
 void read_warmup(config::Reader& reader, PlanSection& plan) {
   const config::Field field = reader.field("warmup");
   plan.search_warmup = !field || field.is_word("auto");
@@ -221,8 +247,9 @@ void read_warmup(config::Reader& reader, PlanSection& plan) {
 
 // A plan file says itself what these keys would choose.
 const std::vector<std::string>& keys_of_search() {
-  static const std::vector<std::string> keys{"partitioner", "order",  "schedule",  "micro_batches", "micro_batch_size",
-                                             "warmup",      "stages", "pipelines", "recompute",     "tensor_parallel"};
+  static const std::vector<std::string> keys{"partitioner",      "order",           "schedule",        "micro_batches",
+                                             "micro_batch_size", "warmup",          "stages",          "pipelines",
+                                             "recompute",        "tensor_parallel", "deferred_weights"};
   return keys;
 }
 
@@ -265,6 +292,7 @@ void write_search(const PlanSection& plan, Node& node) {
   node.add("stages", write_stages(plan));
   node.add("pipelines", write_count(plan.pipelines));
   node.add("recompute", write_recompute(plan));
+  node.add("deferred_weights", write_deferred_weights(plan.deferred_weights));
 }
 
 }  // namespace
@@ -274,11 +302,12 @@ PlanSection read_plan(const config::Field& field) {
   PlanSection plan;
   plan.order = reader.get("order", config::OneOf{{"topological", "cluster", "best"}}, plan.order);
   plan.partitioners = read_choices(reader, "partitioner", partitioner_rows(plan.order), "dp");
-  plan.schedules = read_choices(reader, "schedule", rows_of(schedules::registry()), "1f1b");
+  plan.schedules = read_choices(reader, "schedule", schedule_rows(), "1f1b");
   plan.objective = reader.get("objective", config::OneOf{plan::objective_names()}, plan.objective);
   read_micro_batches(reader, plan);
   read_warmup(reader, plan);
   read_bucket_sizes(reader, plan);
+  read_deferred_weights(reader, plan);
   plan.reduction = read_reduction(reader);
   plan.hiding = read_hiding(reader);
   read_stages(reader, plan);

@@ -167,12 +167,33 @@ bool simulates(const plan::Problem& problem) {
   return affordable && !plan::is_published(problem.objective);
 }
 
+// With the first of plan.deferred_weights; others are tried on what is found.
+planner::ScheduleChoice schedule_choice(const Session& session, const Choice& choice) {
+  planner::ScheduleChoice chosen = planner::ScheduleChoice::of(choice.name);
+  for (const auto& [name, value] : choice.options.all()) chosen.options.set(name, value);
+  const std::vector<std::int64_t>& deferred = session.experiment.plan.deferred_weights;
+  if (deferred.empty() || deferred.front() == 0) return chosen;
+  if (!chosen.options.has(schedules::kDeferredWeights)) {
+    throw InvalidInput(
+        fmt::format("{}: {} does not flush, so that there is no end of an iteration to defer weight "
+                    "gradients to; leave deferred_weights out or take a synchronous schedule",
+                    cited(session.experiment, "plan.deferred_weights"), choice.name));
+  }
+  chosen.options.set(schedules::kDeferredWeights, deferred.front());
+  return chosen;
+}
+
 planner::SimulatedRanking search_settings(const PlanSection& plan) {
   planner::SimulatedRanking settings;
   settings.deeper_warmup = plan.search_warmup;
   settings.bucket_sizes = plan.bucket_sizes;
   if (plan.bucket_sizes.empty()) {
     settings.bucket_sizes.assign(planner::kAutomaticBucketSizes.begin(), planner::kAutomaticBucketSizes.end());
+  }
+  settings.deferred_weights = plan.deferred_weights;
+  if (plan.deferred_weights.empty()) {
+    settings.deferred_weights.assign(planner::kAutomaticDeferredWeights.begin(),
+                                     planner::kAutomaticDeferredWeights.end());
   }
   return settings;
 }
@@ -342,7 +363,7 @@ Planned make_plans(const Session& session, const Arguments& arguments, plan::Exc
     request.problem.live_by_depth = true;
   }
   request.schedules.clear();
-  for (const Choice& choice : section.schedules) request.schedules.push_back({choice.name, choice.options});
+  for (const Choice& choice : section.schedules) request.schedules.push_back(schedule_choice(session, choice));
   request.micro_batches = published ? section.micro_batches : micro_batch_counts(session);
   request.warmup = section.warmup;
   request.recompute = recompute_mask(session);

@@ -92,9 +92,10 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     std::optional<Emulation> emulation;
     if (session.cluster.emulated()) emulation.emplace(session, programs.train.front(), transport);
     comm::Transport& network = emulation ? emulation->transport() : static_cast<comm::Transport&>(transport);
-    runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen.plan), network);
+    runtime::Checkpoints checkpoints(checkpoint_settings(session, *source, chosen), network);
     runtime::SignalWatch signals;
-    runtime::Surroundings around{network, *source, order, stall_handler(world), &checkpoints, &signals};
+    runtime::Surroundings around{network,      *source, order, stall_handler(world, [&record] { record.fail(); }),
+                                 &checkpoints, &signals};
     if (emulation) emulation->stand_in(around);
     if (emulation) around.checkpoints = nullptr;  // there is nothing to keep
     agree_on_variants(session, programs, world);

@@ -88,7 +88,10 @@ std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& pred
           {"emulated_peak_memory_bytes", emulated.peak_memory_bytes}};
 }
 
-std::string run_kind(const Session& session) { return session.cluster.emulated() ? "emulated" : "measured"; }
+std::string run_kind(const Session& session) {
+  if (session.cluster.emulated()) return "emulated";
+  return session.oversubscribed ? "oversubscribed" : "measured";
+}
 
 std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command) {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

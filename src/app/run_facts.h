@@ -33,7 +33,8 @@ std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, co
 std::vector<record::Fact> emulated_summary_facts(const RunFigures& figures, const EmulationFacts& emulation);
 std::vector<record::Fact> emulated_prediction_facts(const plan::PlanReport& predicted, const RunFigures& emulated);
 
-/// "measured" or "emulated": what the figures of the session's runs are.
+/// "measured", "emulated", or "oversubscribed" where ranks take turns on cores: what the figures of the session's runs
+/// are.
 std::string run_kind(const Session& session);
 
 /// Which program made a results file, when and where.

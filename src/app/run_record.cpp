@@ -89,10 +89,13 @@ std::string emulation_text(const EmulationFacts& f) {
 
 }  // namespace
 
-std::function<void(const std::string&)> stall_handler(const comm::World& world) {
-  return [&world](const std::string& text) {
-    // All ranks wait for the same lost one: the lowest speaks and ends the others before they do.
-    std::this_thread::sleep_for(std::chrono::milliseconds(100) * std::min(world.rank(), 20));
+std::function<void(const std::string&)> stall_handler(const comm::World& world, std::function<void()> before) {
+  return [&world, before = std::move(before)](const std::string& text) {
+    // All ranks wait for the same lost one: the lowest speaks and ends the others before they do. The first rank may
+    // have begun to wait a moment later, and it is the one that marks the results.
+    constexpr std::chrono::milliseconds kForTheFirst{1000}, kForLower{100};
+    if (world.rank() > 0) std::this_thread::sleep_for(kForTheFirst + kForLower * std::min(world.rank(), 20));
+    before();
     log::error(fmt::format("stalled on {}: {}; a peer is lost, stopped or out of step", world.host(), text));
     world.abort(ExitCode::failed);
   };
@@ -206,7 +209,7 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
         {"plans", {plan_json(predicted, session_.graph)}},
         {"measured", figures_json(measured)},
         {"costs", costs_json(session_)},
-        {"stage_times", stage_times_json(stage_times_, run_kind(session_))},
+        {"stage_times", stage_times_json(stage_times_, emulated_ ? "emulated" : "measured")},
         {"results", session_.experiment.output}};
     // How far an emulation is from its own model says nothing of the model on hardware: it has a name of its own.
     document[emulated_ ? "emulation_error" : "prediction_error"] = {

@@ -62,7 +62,9 @@ class RunRecord final : public runtime::RunObserver {
   std::optional<EmulationFacts> emulated_;  ///< of the whole run
 };
 
-/// Says which operation is late and ends the job with the code of a failed run.
-std::function<void(const std::string&)> stall_handler(const comm::World& world);
+/// Says which operation is late, lets `before` do what has to be done first and ends the job with the code of a failed
+/// run.
+std::function<void(const std::string&)> stall_handler(
+    const comm::World& world, std::function<void()> before = [] {});
 
 }  // namespace millrace::app

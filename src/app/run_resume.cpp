@@ -122,11 +122,13 @@ Chosen plan_to_resume(Session& session, const Arguments& arguments, const comm::
   file = checkpoint->folder / runtime::kPlanFile;
   Chosen chosen = choose_plan(session, arguments, world);
   file.reset();
+  const std::string& partitioner = checkpoint->manifest.partitioner;
+  if (chosen.report && !partitioner.empty()) chosen.report->partitioner = partitioner;
   return chosen;
 }
 
 runtime::CheckpointSettings checkpoint_settings(const Session& session, const dataset::Source& source,
-                                                const Plan& plan) {
+                                                const Chosen& chosen) {
   const Experiment& experiment = session.experiment;
   runtime::CheckpointSettings settings;
   settings.root = checkpoint_root(experiment);
@@ -136,7 +138,8 @@ runtime::CheckpointSettings checkpoint_settings(const Session& session, const da
   settings.order = order_text(experiment, source);
   settings.optimizer = optimizer_text(experiment.train.optimizer);
   settings.request = request_text(session);
-  settings.plan = plan::to_yaml(plan, session.graph);
+  if (chosen.report) settings.partitioner = chosen.report->partitioner;  // rank 0, which writes it
+  settings.plan = plan::to_yaml(chosen.plan, session.graph);
   settings.config = experiment.effective;
   return settings;
 }

@@ -28,6 +28,6 @@ Chosen plan_to_resume(Session& session, const Arguments& arguments, const comm::
                       const std::optional<runtime::FoundCheckpoint>& checkpoint);
 
 runtime::CheckpointSettings checkpoint_settings(const Session& session, const dataset::Source& source,
-                                                const Plan& plan);
+                                                const Chosen& chosen);
 
 }  // namespace millrace::app

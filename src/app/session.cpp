@@ -9,7 +9,9 @@
 #include "app/measured_costs.h"
 #include "app/output_file.h"
 #include "app/tensor_parallel.h"
+#include "base/count.h"
 #include "base/errors.h"
+#include "base/log.h"
 #include "cluster/launcher.h"
 #include "cluster/local.h"
 #include "dataset/empty_source.h"
@@ -134,6 +136,23 @@ void check_slowdown(const Experiment& experiment, int ranks) {
   }
 }
 
+// What else runs here than the experiment may seem to say.
+void notice_machine(const Session& session, const Arguments& arguments, const comm::World& world) {
+  const bool trains = arguments.command == "run" || arguments.command == "verify";
+  if (trains && session.cluster.kind() == cluster::Kind::described && !session.cluster.emulated()) {
+    log::notice(
+        fmt::format("cluster '{}' is where the plan and the prediction are for; the {} here run on processors "
+                    "of {} (emulated: true runs it in modelled time)",
+                    session.cluster.name(), counted(world.size(), "rank"), world.host()));
+  }
+  const bool measures = session.experiment.costs.measured || session.experiment.costs.file;
+  if (arguments.command == "run" && measures && session.oversubscribed && !session.cluster.emulated()) {
+    log::notice(
+        "costs: measured one rank beside the others, and here ranks take turns on the cores: what is predicted is for "
+        "a core a rank, and the run takes longer");
+  }
+}
+
 // What an emulated run is held against has to be the model that it runs.
 void check_emulation(const cluster::Cluster& cluster, const Experiment& experiment, const Arguments& arguments) {
   if (!cluster.emulated()) return;
@@ -219,6 +238,10 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
   session.experiment.train.variants =
       world.root() ? kept_variants(session.threads) : std::make_shared<kernels::Variants>();
+  const std::vector<std::string> speeds = world.gather_to_all(fmt::format("{}", share.speed));
+  session.oversubscribed =
+      std::any_of(speeds.begin(), speeds.end(), [](const std::string& speed) { return std::stod(speed) < 1; });
+  if (world.root()) notice_machine(session, arguments, world);
   take_measured_costs(session, arguments, world);
   return session;
 }

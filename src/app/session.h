@@ -25,6 +25,7 @@ struct Session {
   int threads = 1;                                 ///< of this rank's kernels
   std::shared_ptr<const cost::Profile> profile{};  ///< measured costs, the same on all ranks; null: analytic ones
   bool measured_speeds = false;                    ///< the cluster's speeds are the ranks' own, `slowdown` included
+  bool oversubscribed = false;                     ///< ranks of the job take turns on the cores of a host
   double measuring_s = 0;                          ///< that measurements took before anything else began
   mutable std::shared_ptr<const SessionSplit> split{};  ///< of tensor-parallel stages (app/tensor_parallel.h)
 };

@@ -25,7 +25,7 @@ std::vector<StageTimeRow> predicted_stage_times(const std::vector<TimelineRow>& 
 /// Puts what ranks measured beside the predictions of the same rank and stage.
 void take_measured(const std::vector<StageSeconds>& measured, std::vector<StageTimeRow>& rows);
 
-/// \param kind  what the measured ones are called: "measured" or "emulated".
+/// \param kind  what the measured ones are called: "measured", "emulated", …
 planner::Table stage_times_text(const std::vector<StageTimeRow>& rows, const std::string& kind);
 nlohmann::json stage_times_json(const std::vector<StageTimeRow>& rows, const std::string& kind);
 record::DataTable stage_times_table(const std::vector<StageTimeRow>& rows);

@@ -16,6 +16,7 @@
 #include "plan/one_rank.h"
 #include "runtime/threads.h"
 #include "runtime/trainer.h"
+#include "schedules/registry.h"
 
 namespace millrace::app {
 namespace {
@@ -113,7 +114,18 @@ Differences compare(const Session& session, const Plan& plan, const Plan& single
   return {number(0), number(1), number(2), number(3)};
 }
 
-void print_differences(const Differences& found, const std::string& method, const Arguments& arguments, int ranks) {
+// Why a plan is not meant to give the gradients of one rank; empty: it is.
+std::string why_different(const Plan& plan) {
+  const schedules::Entry& schedule = schedules::by_name(plan.schedule);
+  if ((schedule.capabilities & schedules::kSynchronous) != 0) return "";
+  return fmt::format(
+      "schedule {} is asynchronous: it computes gradients with weights of earlier updates, which one rank does not; "
+      "synchronous schedules (docs/schedules.md) are equal to it",
+      plan.schedule);
+}
+
+void print_differences(const Differences& found, const std::string& method, const std::string& why,
+                       const Arguments& arguments, int ranks) {
   if (arguments.format == Format::json) {
     print(nlohmann::json{{"iterations", arguments.iterations},
                          {"ranks", ranks},
@@ -122,7 +134,8 @@ void print_differences(const Differences& found, const std::string& method, cons
                          {"loss", found.loss},
                          {"gradient_norm", found.gradient_norm},
                          {"parameters", found.parameters},
-                         {"equal", found.equal()}});
+                         {"equal", found.equal()},
+                         {"why_different", found.equal() ? "" : why}});
     return;
   }
   const auto row = [](const char* what, double value) {
@@ -133,6 +146,7 @@ void print_differences(const Differences& found, const std::string& method, cons
        {row("loss", found.loss), row("gradient norm", found.gradient_norm), row("parameters", found.parameters)}}));
   print(fmt::format("{} iterations on {} ranks in {}: {}\n", arguments.iterations, ranks, method,
                     found.equal() ? "equal" : "DIFFERENT"));
+  if (!found.equal() && !why.empty()) print(why + "\n");
 }
 
 }  // namespace
@@ -158,7 +172,7 @@ ExitCode verify(const Arguments& arguments, comm::World& world) {
     method = fmt::format("fp64 (fp32 differs by up to {:.1e})", found.largest());
     found = compare(session, chosen.plan, single, *source, world);
   }
-  if (world.root()) print_differences(found, method, arguments, world.size());
+  if (world.root()) print_differences(found, method, why_different(chosen.plan), arguments, world.size());
   return found.equal() ? ExitCode::done : ExitCode::verification;
 }
 

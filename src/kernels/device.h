@@ -82,6 +82,10 @@ class Executable {
   /// The two halves of backward, for schedules that split it: input first, then weight, on the same slot.
   virtual void backward_input(int slot) = 0;
   virtual void backward_weight(int slot) = 0;
+  /// A part of backward_weight: for consecutive operators of the stage, ascending. Parts follow each other from the
+  /// last operators to the first, other micro-batches between them; together they make the whole.
+  /// \pre  nothing is recomputed.
+  virtual void backward_weight_of(int slot, std::span<const OpId> ops) = 0;
 
   /// Begins to compute again what the forward of `slot` dropped (CompileOptions::recompute): the segment that its
   /// backward reads first. The backward brings back the others one by one, each when the one before is gone

@@ -46,7 +46,11 @@ class SampleExecutable final : public Executable {
  public:
   SampleExecutable(const StageGraph& stage, StageParameters& parameters, const CompileOptions& options,
                    std::unique_ptr<Executable> inner, GradientTree& tree)
-      : parameters_(parameters), options_(options), inner_(std::move(inner)), tree_(tree) {
+      : parameters_(parameters),
+        options_(options),
+        first_op_(stage.ops.front()),
+        inner_(std::move(inner)),
+        tree_(tree) {
     const auto make = [&](const std::vector<TensorId>& tensors, int slots, std::vector<Border>& into) {
       for (const TensorId id : tensors) {
         into.emplace_back(stage.graph->tensor(id), id, parameters.precision(), options.rows, slots);
@@ -123,6 +127,11 @@ class SampleExecutable final : public Executable {
     }
   }
 
+  // The tree takes all gradients of a row at once: with the last part.
+  void backward_weight_of(int slot, std::span<const OpId> ops) override {
+    if (ops.front() == first_op_) backward_weight(slot);
+  }
+
   void observe_kernels(KernelObserver* observer) override { inner_->observe_kernels(observer); }
 
  private:
@@ -143,6 +152,7 @@ class SampleExecutable final : public Executable {
 
   StageParameters& parameters_;
   CompileOptions options_;
+  OpId first_op_;
   std::unique_ptr<Executable> inner_;
   GradientTree& tree_;
   std::vector<Border> inputs_, outputs_, output_gradients_, input_gradients_;

@@ -127,7 +127,7 @@ class StageExecutable : public Executable {
       run_again(again_.before[i], slot);
       backward_input_of(i, slot);
       begin_behind(i, slot);
-      backward_weight_of(i, slot);
+      weight_gradients(i, slot);
       tell(i);
     }
   }
@@ -145,7 +145,17 @@ class StageExecutable : public Executable {
     begin_backward(slot);
     for (std::size_t i = kernels_.size(); i-- > 0;) {
       run_again(again_.before[i], slot);
-      backward_weight_of(i, slot);
+      weight_gradients(i, slot);
+      tell(i);
+    }
+  }
+
+  void backward_weight_of(int slot, std::span<const OpId> ops) override {
+    if (ops.empty()) return;
+    begin_backward(slot);
+    const auto first = std::lower_bound(stage_.ops.begin(), stage_.ops.end(), ops.front()) - stage_.ops.begin();
+    for (std::size_t i = static_cast<std::size_t>(first) + ops.size(); i-- > static_cast<std::size_t>(first);) {
+      weight_gradients(i, slot);
       tell(i);
     }
   }
@@ -372,7 +382,7 @@ class StageExecutable : public Executable {
     }
   }
 
-  void backward_weight_of(std::size_t i, int slot) {
+  void weight_gradients(std::size_t i, int slot) {
     if (!flow_.active[i] || weights_.front()[i].parameters.empty()) return;
     kernels_[i]->backward_weight(begin_backward_call(slots_[static_cast<std::size_t>(slot)], i));
     ran(i, Pass::backward_weight);

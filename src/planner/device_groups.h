@@ -23,9 +23,9 @@ std::unique_ptr<cost::CostModel> group_costs(const Graph& graph, const cluster::
                                              const cost::CostModel& cost, const TensorSplit& split, int tensor,
                                              const Plan& like);
 
-/// Candidates of a search over groups become plans of the devices, by `apart`, and are judged anew by `problem`, which is that of
-/// the devices: what does not fit is refused, and the least memory is what the leanest of them holds. Best first.
-/// \param device_memory  what the ranks of a plan hold, from the devices that run it; empty: not known.
+/// Candidates of a search over groups become plans of the devices, by `apart`, and are judged anew by `problem`, which
+/// is that of the devices: what does not fit is refused, and the least memory is what the leanest of them holds. Best
+/// first. \param device_memory  what the ranks of a plan hold, from the devices that run it; empty: not known.
 void take_groups_apart(const plan::Problem& problem, const std::function<void(Plan&)>& apart,
                        const std::function<std::optional<ProgramMemory>(const Plan&)>& device_memory, Ranking& ranking);
 

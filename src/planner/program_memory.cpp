@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "program/kept_versions.h"
 #include "program/unroll.h"
+#include "program/weight_segments.h"
 
 namespace millrace::planner {
 namespace {
@@ -93,9 +94,8 @@ class Stepping {
   }
 
   void act(std::size_t rank, const Instruction& at, Bytes& now) {
-    if (at.segment > 0) return;
-    const bool adds = at.kind == InstructionKind::forward;
-    const bool frees = at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_weight;
+    const bool adds = at.kind == InstructionKind::forward && at.segment <= 0;
+    const bool frees = ends_micro_batch(program_, at);
     if (!adds && !frees) return;
     HeldByStage& stage = held_[rank].at(at.stage);
     stage.live += adds ? 1 : -1;

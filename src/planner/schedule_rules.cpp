@@ -83,6 +83,26 @@ std::vector<std::pair<std::string, Plan>> with_fixed_orders(const Plan& plan) {
   return all;
 }
 
+std::int64_t deferred_weights(const Plan& plan) {
+  const auto given = plan.schedule_options.find(schedules::kDeferredWeights);
+  return given == plan.schedule_options.end() ? 0 : std::stoll(given->second);
+}
+
+std::vector<std::pair<std::string, Plan>> with_deferred_weights(const Plan& plan,
+                                                                const std::vector<std::int64_t>& counts) {
+  std::vector<std::pair<std::string, Plan>> all;
+  if (!has_option(schedules::by_name(plan.schedule), schedules::kDeferredWeights)) return all;
+  std::int64_t most = 0;
+  for (const Pipeline& pipeline : plan.pipelines) most = std::max(most, pipeline.micro_batches);
+  for (const std::int64_t count : counts) {
+    if (count == deferred_weights(plan) || count > most) continue;
+    all.emplace_back(std::to_string(count), plan);
+    all.back().second.schedule_options[schedules::kDeferredWeights] = std::to_string(count);
+    if (count == 0) all.back().second.schedule_options.erase(schedules::kDeferredWeights);
+  }
+  return all;
+}
+
 std::map<std::string, std::string> written_options(const std::string& schedule, const config::Values& options) {
   const config::Values standard = config::defaults(schedules::by_name(schedule).options);
   std::map<std::string, std::string> written;

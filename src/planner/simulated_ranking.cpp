@@ -199,6 +199,10 @@ class Ranker {
       }
       choose("bucket size", format(winner.plan.bucket_size), std::move(others), winner, lines);
     }
+    if (winner.reduces) {
+      choose("deferred weight gradients", std::to_string(deferred_weights(winner.plan)),
+             with_deferred_weights(winner.plan, settings_.deferred_weights), winner, lines);
+    }
     if (settings_.deeper_warmup) {
       std::vector<std::pair<std::string, Plan>> others;
       if (auto deeper = deepened(winner.plan)) others.emplace_back("twice its depth", std::move(*deeper));

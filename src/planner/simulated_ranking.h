@@ -19,9 +19,11 @@ namespace millrace::planner {
 struct SimulatedRanking {
   sim::Options options{};             ///< rows are not kept
   std::vector<Bytes> bucket_sizes{};  ///< tried beside each plan's own, where gradients are reduced
-  bool deeper_warmup = true;          ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
-  Hiding hiding = Hiding::drain;      ///< of gradient reductions
-  Seconds time_limit{10};             ///< what is not simulated by then keeps its closed form, behind the others
+  /// Micro-batches whose weight gradients are deferred, tried beside each plan's own where gradients are reduced.
+  std::vector<std::int64_t> deferred_weights{};
+  bool deeper_warmup = true;      ///< tried: twice the depth of the schedule's own, where memory allows (METHODS 2)
+  Hiding hiding = Hiding::drain;  ///< of gradient reductions
+  Seconds time_limit{10};         ///< what is not simulated by then keeps its closed form, behind the others
   /// What the ranks of a plan hold, from the devices that run it; nothing, or empty: not known, tensors are counted.
   /// Counted bytes prune; the best plans are asked for from the best down until `asked` of them fit.
   std::function<std::optional<ProgramMemory>(const Plan&)> device_memory{};
@@ -46,14 +48,17 @@ Seconds least_iteration_time(const plan::Candidate& candidate);
 inline constexpr std::array<Bytes, 4> kAutomaticBucketSizes{Bytes(1 << 20), Bytes(5 << 20), Bytes(25 << 20),
                                                             Bytes(100 << 20)};
 
+/// What `deferred_weights: auto` tries.
+inline constexpr std::array<std::int64_t, 4> kAutomaticDeferredWeights{0, 2, 8, 32};
+
 /// Simulates `candidates` of `problem` with their schedules and micro-batches, first the best of each schedule by
-/// closed form, then those with the lowest bounds; tries other bucket sizes, deeper warm-ups and, where the problem
-/// leaves it open, recomputation, one after the other, and keeps what is at least a percent better and fits. The best
-/// variant of each takes its place with the times and memory of its program and what was compared
-/// (SimulatedCounts::choices); all are sorted by the objective (throughput or memory_efficiency; others are left as
-/// they are). Schedules that search for their order do so quickly, and again in full for the first. Candidates that
-/// their schedule refuses, or whose order keeps more than their devices have, become infeasible and come last. Costs
-/// that candidates have in common are asked for once. \pre the plans are valid.
+/// closed form, then those with the lowest bounds; tries other bucket sizes, deferred weight gradients, deeper warm-ups
+/// and, where the problem leaves it open, recomputation, one after the other, and keeps what is at least a percent
+/// better and fits. The best variant of each takes its place with the times and memory of its program and what was
+/// compared (SimulatedCounts::choices); all are sorted by the objective (throughput or memory_efficiency; others are
+/// left as they are). Schedules that search for their order do so quickly, and again in full for the first. Candidates
+/// that their schedule refuses, or whose order keeps more than their devices have, become infeasible and come last.
+/// Costs that candidates have in common are asked for once. \pre the plans are valid.
 SimulatedCounts rank_by_simulation(const plan::Problem& problem, std::vector<plan::Candidate>& candidates,
                                    const SimulatedRanking& settings);
 

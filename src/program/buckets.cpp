@@ -134,4 +134,15 @@ std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramSt
   return result;
 }
 
+OpId completing_op(const Graph& graph, const Bucket& bucket, const ProgramStage& stage) {
+  for (const OpId id : stage.ops) {
+    for (const auto* list : {&graph.op(id).parameters, &graph.op(id).buffers}) {
+      for (const TensorId tensor : *list) {
+        if (std::find(bucket.tensors.begin(), bucket.tensors.end(), tensor) != bucket.tensors.end()) return id;
+      }
+    }
+  }
+  return -1;
+}
+
 }  // namespace millrace

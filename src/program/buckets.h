@@ -17,4 +17,8 @@ namespace millrace {
 /// \throws InvalidInput  a parameter of stages with different numbers of shards.
 std::vector<Bucket> make_buckets(const Graph& graph, const std::vector<ProgramStage>& stages, Bytes bucket_size);
 
+/// The operator of `stage` whose backward completes the bucket: a backward goes from the last operator to the first, so
+/// a tensor is complete at its first use. -1: the stage uses none of the tensors.
+OpId completing_op(const Graph& graph, const Bucket& bucket, const ProgramStage& stage);
+
 }  // namespace millrace

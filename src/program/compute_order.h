@@ -24,7 +24,8 @@ struct ComputeAction {
   ComputeKind kind = ComputeKind::forward;
   std::int32_t stage = -1;  ///< index of the stage, counted through all pipelines
   std::int32_t micro_batch = -1;
-  std::int32_t lag = 0;  ///< iterations back that it belongs to (Instruction::lag)
+  std::int32_t lag = 0;       ///< iterations back that it belongs to (Instruction::lag)
+  std::int16_t segment = -1;  ///< of a deferred backward_weight (Instruction::segment); schedules leave it out
 
   bool operator==(const ComputeAction&) const = default;
 };
@@ -68,10 +69,16 @@ class ComputeOrder {
 
   const std::vector<std::vector<ComputeAction>>& ranks() const { return ranks_; }
 
+  /// Weight gradients of so many last micro-batches are put off to the end of the iteration, where lowering orders
+  /// them layer by layer (program/deferred_weights.h). \pre  the order flushes.
+  void defer_weights(std::int64_t micro_batches) { deferred_weights_ = micro_batches; }
+  std::int64_t deferred_weights() const { return deferred_weights_; }
+
  private:
   std::vector<std::vector<int>> stage_devices_;  // by flat stage index
   std::vector<std::int32_t> first_stage_;        // flat index of each pipeline's first stage
   std::vector<std::vector<ComputeAction>> ranks_;
+  std::int64_t deferred_weights_ = 0;
 };
 
 /// Flat index of `stage`, counted through all pipelines of `plan`.

@@ -53,7 +53,9 @@ struct Instruction {
   std::int32_t bucket = -1;       ///< index in Program::buckets: reduce_gradients, update_weights
   std::int32_t op = -1;           ///< reduce_gradients: the operator whose backward completes the bucket
   std::int32_t collective = -1;   ///< index in Program::collectives: all_reduce … all_to_all
-  std::int16_t segment = -1;      ///< of a computation that collectives divide: from 0, in the order of execution
+  /// Of a computation that collectives divide, and of a backward_weight that ProgramStage::weight_cuts divide: from 0,
+  /// in the order of execution.
+  std::int16_t segment = -1;
   /// Iterations back: the instruction belongs to the iteration that began `lag` before the one that executes it
   /// (asynchronous schedules, which do not flush; see Program::overlap). A stash made for the iteration to come has -1.
   /// 0 everywhere else.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "program/unroll.h"
+#include "program/weight_segments.h"
 
 namespace millrace {
 namespace {
@@ -21,12 +22,9 @@ std::vector<int> peak_live_micro_batches(const Program& program, std::int32_t st
     int peak = 0;
     for (const UnrolledInstruction& step : lists[rank]) {
       const Instruction& at = program.ranks[rank].instructions[static_cast<std::size_t>(step.position)];
-      if ((stage != kAllStages && at.stage != stage) || at.segment > 0) continue;
-      if (at.kind == InstructionKind::forward) peak = std::max(peak, ++live);
-      const bool frees = program.training
-                             ? at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_weight
-                             : at.kind == InstructionKind::forward;
-      if (frees) --live;
+      if (stage != kAllStages && at.stage != stage) continue;
+      if (at.kind == InstructionKind::forward && at.segment <= 0) peak = std::max(peak, ++live);
+      if (ends_micro_batch(program, at)) --live;
     }
     peaks.push_back(peak);
   }

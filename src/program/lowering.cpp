@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "plan/rows.h"
 #include "program/buckets.h"
+#include "program/deferred_weights.h"
 #include "program/liveness.h"
 #include "program/part_collectives.h"
 #include "program/rank_writer.h"
@@ -128,9 +129,11 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
   }
   program.post_validation = options.post_validation && program.norm;
   if (program.post_validation) program.overlap = 1;
+  std::vector<std::int64_t> deferred;
+  if (training) deferred = divide_deferred_weights(graph, program, order.deferred_weights());
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     RankWriter writer(graph, program, crossings, static_cast<int>(rank), options.hiding);
-    program.ranks[rank] = writer.write(order.ranks()[rank]);
+    program.ranks[rank] = writer.write(defer_weights(order.ranks()[rank], program, deferred));
   }
   fill_in_slots(program);
   return program;

@@ -41,10 +41,11 @@ struct LoweringOptions {
 /// Buckets are reduced in their order, each as soon as it and all before it are complete on the rank. A bucket with
 /// one owner has no reduce_gradients, only its update. Every rank enters reduce_norm, with or without parameters,
 /// unless there is none. What an order with `update` actions gathers is reduced and applied where they
-/// stand, without a norm.
+/// stand, without a norm. Weight gradients that the order defers follow all else, layer by layer.
 /// \pre  the plan is valid for the graph.
 /// \throws InvalidInput  stages of a pipeline that share some devices and not all; parameters tied across stages with
-///                       an order that updates by itself; more edges between two ranks than tags.
+///                       an order that updates by itself; more edges between two ranks than tags; weight gradients
+///                       deferred on a stage that recomputes or is tensor-parallel.
 Program lower(const Graph& graph, const Plan& plan, const ComputeOrder& order, std::int64_t batch,
               const LoweringOptions& options = {});
 

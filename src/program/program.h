@@ -28,6 +28,9 @@ struct ProgramStage {
   /// What each rank of a replica computes. Null where a replica has one rank, and where operators are not split yet:
   /// then the stage is timed, not run.
   std::shared_ptr<const StageParts> parts{};
+  /// Where deferred weight gradients are divided, descending: segment k of a backward_weight begins with operator
+  /// weight_cuts[k] and ends before the segment that ran before it; the last one begins with the stage.
+  std::vector<OpId> weight_cuts{};
 
   std::size_t replica_of(std::size_t index) const { return index / static_cast<std::size_t>(tensor_parallel); }
 };

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "base/index.h"
+#include "program/buckets.h"
 #include "program/rank_links.h"
+#include "program/weight_segments.h"
 
 namespace millrace {
 namespace {
@@ -47,10 +50,19 @@ void RankWriter::note_last_contributions(const std::vector<ComputeAction>& actio
     if (actions[i].kind == ComputeKind::update) updates_in_order_ = true;
     if (!contributes(actions[i].kind)) continue;
     for (std::size_t b = 0; b < owned_.size(); ++b) {
-      const Bucket& bucket = program_.buckets[static_cast<std::size_t>(owned_[b])];
-      if (holds(bucket.stages, actions[i].stage)) complete_after_[b] = i;
+      if (completes(actions[i], owned_[b])) complete_after_[b] = i;
     }
   }
+}
+
+// Of a divided computation the segment with the bucket's first operator comes last.
+bool RankWriter::completes(const ComputeAction& action, std::int32_t bucket) const {
+  const Bucket& its = program_.buckets[static_cast<std::size_t>(bucket)];
+  if (!holds(its.stages, action.stage)) return false;
+  const ProgramStage& stage = program_.stages[static_cast<std::size_t>(action.stage)];
+  const std::span<const OpId> ops = weight_ops(stage, action.segment);
+  if (ops.size() == stage.ops.size()) return true;
+  return std::binary_search(ops.begin(), ops.end(), completing_op(graph_, its, stage));
 }
 
 void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
@@ -92,6 +104,7 @@ void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
 void RankWriter::computation(InstructionKind kind, const ComputeAction& action) {
   Instruction instruction{.kind = kind, .stage = action.stage, .micro_batch = action.micro_batch};
   instruction.lag = static_cast<std::int16_t>(action.lag);
+  instruction.segment = action.segment;
   std::int16_t segment = 0;
   for (const std::int32_t c : collectives_of(program_, instruction)) {
     instruction.segment = segment++;
@@ -125,25 +138,13 @@ void RankWriter::reduce_complete(std::size_t index, std::int32_t stage) {
   if (updates_in_order_) return;
   for (; next_reduction_ < owned_.size() && complete_after_[next_reduction_] <= index; ++next_reduction_) {
     const std::int32_t b = owned_[next_reduction_];
-    if (program_.buckets[static_cast<std::size_t>(b)].owners.size() == 1) continue;
+    const Bucket& bucket = program_.buckets[at(b)];
+    if (bucket.owners.size() == 1) continue;
     const bool inside = stage >= 0 && complete_after_[next_reduction_] == index;
     result_.instructions.push_back({.kind = InstructionKind::reduce_gradients,
                                     .bucket = b,
-                                    .op = inside ? static_cast<std::int32_t>(completing_op(b, stage)) : -1});
+                                    .op = inside ? completing_op(graph_, bucket, program_.stages[at(stage)]) : -1});
   }
-}
-
-// The backward of a stage goes from its last operator to its first: a tensor is complete at its first use.
-OpId RankWriter::completing_op(std::int32_t bucket, std::int32_t stage) const {
-  const std::vector<TensorId>& tensors = program_.buckets[static_cast<std::size_t>(bucket)].tensors;
-  for (const OpId id : program_.stages[static_cast<std::size_t>(stage)].ops) {
-    for (const auto* list : {&graph_.op(id).parameters, &graph_.op(id).buffers}) {
-      for (const TensorId tensor : *list) {
-        if (std::find(tensors.begin(), tensors.end(), tensor) != tensors.end()) return id;
-      }
-    }
-  }
-  return -1;
 }
 
 void RankWriter::reduce_norm_and_update() {

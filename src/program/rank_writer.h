@@ -26,7 +26,7 @@ class RankWriter {
   void reduce_complete(std::size_t index, std::int32_t stage);
   void reduce_norm_and_update();
   void note_last_contributions(const std::vector<ComputeAction>& actions);
-  OpId completing_op(std::int32_t bucket, std::int32_t stage) const;
+  bool completes(const ComputeAction& action, std::int32_t bucket) const;
   void messages(InstructionKind kind, const ComputeAction& action, const std::vector<std::int32_t>& crossings);
 
   const Graph& graph_;

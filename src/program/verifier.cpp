@@ -2,6 +2,7 @@
 #include "program/verifier.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,17 @@ void check_tables(const Program& program, Findings& findings) {
         !std::all_of(stage.ranks.begin(), stage.ranks.end(), [&](int rank) { return is_rank(program, rank); })) {
       findings.add(
           fmt::format("stage {} names ranks that do not exist, or has not one interval of rows for each replica", s));
+    }
+  }
+  for (std::size_t s = 0; s < program.stages.size(); ++s) {
+    const std::vector<OpId>& ops = program.stages[s].ops;
+    OpId behind = std::numeric_limits<OpId>::max();
+    for (const OpId cut : program.stages[s].weight_cuts) {
+      if (cut >= behind || cut <= ops.front() || !std::binary_search(ops.begin(), ops.end(), cut)) {
+        findings.add(
+            fmt::format("stage {} divides its weight gradients at operator {}, where no segment begins", s, cut));
+      }
+      behind = cut;
     }
   }
   for (std::size_t i = 0; i < program.transfers.size(); ++i) {
@@ -94,6 +106,10 @@ void check_indices(const Program& program, Findings& findings) {
           fault("stage", at.stage);
         } else if (!in_range(at.micro_batch, program.stages[static_cast<std::size_t>(at.stage)].rows.size())) {
           fault("micro-batch", at.micro_batch);
+        } else if (at.kind == InstructionKind::backward_weight &&
+                   at.segment >
+                       static_cast<int>(program.stages[static_cast<std::size_t>(at.stage)].weight_cuts.size())) {
+          fault("segment", at.segment);
         }
         if (at.lag > program.overlap || at.lag < -1) fault("an iteration of lag", at.lag);
         if (is_collective(at.kind) && !in_range(at.collective, program.collectives.size())) {

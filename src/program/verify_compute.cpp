@@ -10,6 +10,7 @@
 #include "program/rank_links.h"
 #include "program/unroll.h"
 #include "program/verifier_parts.h"
+#include "program/weight_segments.h"
 
 namespace millrace::verification {
 namespace {
@@ -20,6 +21,7 @@ enum class Progress : std::uint8_t { waiting, forward_done, input_done, all_done
 struct MicroBatch {
   Progress progress = Progress::waiting;
   bool recomputed = false;
+  std::int32_t segment = 0;  // of its weight gradients: the next
   std::int64_t version = 0;  // of the weights in its forward
 };
 
@@ -171,6 +173,7 @@ class RankCheck {
 
   // A divided computation: its segments and collectives follow each other without a gap, as the table says.
   void begin_segments(const Instruction& at) {
+    if (at.kind == InstructionKind::backward_weight) return;  // other micro-batches may come between its segments
     segments_ = collectives_of(program_, at);
     if (segments_.empty()) {
       if (at.segment >= 0) fault("no collective divides this computation");
@@ -264,6 +267,10 @@ class RankCheck {
     }
     if (at.kind == InstructionKind::backward_weight) {
       if (work.progress != Progress::input_done) return fault("its backward_input has not run, or it ran before");
+      const std::int32_t wanted = work.segment == 0 && at.segment < 0 ? -1 : work.segment;
+      if (at.segment != wanted) return fault(fmt::format("segment {} of its weight gradients comes next", wanted));
+      ++work.segment;
+      if (!ends_micro_batch(program_, at)) return;
     } else {
       if (work.progress == Progress::waiting) return fault("its forward has not run");
       if (work.progress != Progress::forward_done) return fault("this micro-batch was computed backward before");

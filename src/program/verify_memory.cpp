@@ -7,13 +7,15 @@
 #include "program/unroll.h"
 #include "program/verifier.h"
 #include "program/verifier_parts.h"
+#include "program/weight_segments.h"
 
 namespace millrace {
 namespace {
 
 // What an instruction adds to the activations of its rank.
-std::int64_t change(const StageCosts& costs, const Instruction& at) {
-  if (at.stage < 0 || at.segment > 0) return 0;
+std::int64_t change(const Program& program, const StageCosts& costs, const Instruction& at) {
+  const bool weights = at.kind == InstructionKind::backward_weight;
+  if (at.stage < 0 || (weights ? !ends_micro_batch(program, at) : at.segment > 0)) return 0;
   const auto s = static_cast<std::size_t>(at.stage);
   const std::int64_t all = costs.activations.at(s).value();
   const std::int64_t kept = costs.kept_for_weights.empty() ? all : costs.kept_for_weights.at(s).value();
@@ -44,7 +46,7 @@ std::vector<Problem> verify_memory(const Graph& graph, const Program& program, c
     std::size_t peak_position = 0;
     for (const UnrolledInstruction& step : lists[rank]) {
       const auto position = static_cast<std::size_t>(step.position);
-      bytes += change(costs, program.ranks[rank].instructions[position]);
+      bytes += change(program, costs, program.ranks[rank].instructions[position]);
       if (bytes > peak) {
         peak = bytes;
         peak_position = position;

@@ -7,10 +7,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/index.h"
+#include "program/buckets.h"
 #include "program/describe.h"
 #include "program/part_collectives.h"
 #include "program/unroll.h"
 #include "program/verifier_parts.h"
+#include "program/weight_segments.h"
 
 namespace millrace::verification {
 namespace {
@@ -175,7 +178,7 @@ class ReductionCheck {
         return computes(at, false);
       case InstructionKind::backward:
       case InstructionKind::backward_weight:
-        if (at.segment > 0) return goes_on(at);
+        if (at.kind == InstructionKind::backward && at.segment > 0) return goes_on(at);
         return computes(at, true);
       case InstructionKind::reduce_gradients:
         return reduce(at);
@@ -194,6 +197,7 @@ class ReductionCheck {
     for (const std::size_t b : owned_) {
       const std::vector<std::int32_t>& stages = program_.buckets[b].stages;
       if (!std::binary_search(stages.begin(), stages.end(), at.stage)) continue;
+      if (at.kind == InstructionKind::backward_weight && !completes(at, b)) continue;
       Gathered& bucket = gathered_[b];
       if (once_ && bucket.updates > 0) fault(fmt::format("it comes after the update of bucket {}", b));
       if (!contributes) continue;
@@ -210,6 +214,19 @@ class ReductionCheck {
       }
       bucket.iteration = iteration_;
     }
+  }
+
+  OpId completing(std::size_t bucket, std::int32_t stage) {
+    const auto [entry, is_new] = completing_.try_emplace({bucket, stage}, -1);
+    if (is_new) entry->second = completing_op(graph_, program_.buckets[bucket], program_.stages[millrace::at(stage)]);
+    return entry->second;
+  }
+
+  // Of the segments of a micro-batch's weight gradients the one with the bucket's first operator is the contribution.
+  bool completes(const Instruction& at, std::size_t bucket) {
+    if (at.segment < 0) return true;
+    const std::span<const OpId> ops = weight_ops(program_.stages[millrace::at(at.stage)], at.segment);
+    return std::binary_search(ops.begin(), ops.end(), completing(bucket, at.stage));
   }
 
   // A later segment of a contribution.
@@ -233,9 +250,17 @@ class ReductionCheck {
       fault(fmt::format("it says where it may start inside of {}, but is not attached to it",
                         words(bucket.last_contribution)));
     }
+    if (at.op >= 0 && bucket.since_update > 0) check_start(at, bucket);
     bucket.reduced = true;
     bucket.reduction = position_;
     ++bucket.reductions;
+  }
+
+  void check_start(const Instruction& reduction, const Gathered& bucket) {
+    const auto& list = program_.ranks[millrace::at(rank_)].instructions;
+    const OpId last = completing(millrace::at(reduction.bucket), list[bucket.last_contribution].stage);
+    if (reduction.op <= last) return;
+    fault(fmt::format("it may start after operator {}, the bucket is complete after operator {}", reduction.op, last));
   }
 
   // Only other reductions stand between the computation and this one.
@@ -274,7 +299,8 @@ class ReductionCheck {
   std::size_t position_ = 0;
   int iteration_ = 0;
   int norms_ = 0;
-  std::int32_t last_ = -1;  // bucket reduced
+  std::int32_t last_ = -1;                                           // bucket reduced
+  std::map<std::pair<std::size_t, std::int32_t>, OpId> completing_;  // by bucket and stage
 };
 
 }  // namespace

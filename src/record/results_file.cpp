@@ -51,11 +51,13 @@ void require_results(const std::filesystem::path& file) {
 
 // Rows of iterations up to `last`, which come first.
 void cut_table(storage::File& file, const char* name, std::int64_t last, std::uint64_t capacity) {
-  storage::grow_table(file, name, capacity);
-  storage::Table table = file.table(name);
-  const std::vector<std::int64_t> iterations = table.column_integers("iteration");
-  const auto later = std::find_if(iterations.begin(), iterations.end(), [&](std::int64_t i) { return i > last; });
-  table.keep_rows(static_cast<std::uint64_t>(later - iterations.begin()));
+  {
+    storage::Table table = file.table(name);
+    const std::vector<std::int64_t> iterations = table.column_integers("iteration");
+    const auto later = std::find_if(iterations.begin(), iterations.end(), [&](std::int64_t i) { return i > last; });
+    table.keep_rows(static_cast<std::uint64_t>(later - iterations.begin()));
+  }
+  storage::resize_table(file, name, capacity);  // the room tells how many rows are planned
 }
 
 // A former run's file as the file of one that stands after iteration `last`. The evaluation of that iteration is made

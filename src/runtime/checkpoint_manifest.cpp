@@ -70,6 +70,7 @@ std::string to_text(const CheckpointManifest& manifest) {
   node.add("order", Node::quote(manifest.order));
   node.add("optimizer", Node::quote(manifest.optimizer));
   node.add("request", Node::quote(manifest.request));
+  node.add("partitioner", Node::quote(manifest.partitioner));
   Node files = Node::sequence();
   for (const CheckpointFile& file : manifest.files) files.items.push_back(to_node(file));
   node.add("files", std::move(files));
@@ -99,6 +100,7 @@ CheckpointManifest manifest_from_text(const std::string& text, const std::filesy
     manifest.order = reader.required("order", config::Text{});
     manifest.optimizer = reader.required("optimizer", config::Text{});
     manifest.request = reader.required("request", config::Text{});
+    manifest.partitioner = reader.get("partitioner", config::Text{}, std::string());
     const config::Field files = reader.field("files");
     for (const config::Field& entry : files.items()) manifest.files.push_back(read_file(entry));
   }

@@ -31,9 +31,10 @@ struct CheckpointFile {
 struct CheckpointManifest {
   TrainingCounters counters;
   std::string graph_digest;
-  std::string order;      ///< what makes the batches: seed, samples, batch, tail
-  std::string optimizer;  ///< kind and the state it keeps
-  std::string request;    ///< identity of what the plan was made for; the stored plan is used where it is the same
+  std::string order;        ///< what makes the batches: seed, samples, batch, tail
+  std::string optimizer;    ///< kind and the state it keeps
+  std::string request;      ///< identity of what the plan was made for; the stored plan is used where it is the same
+  std::string partitioner;  ///< that made the stored plan; "": an older checkpoint
   std::vector<CheckpointFile> files;
 };
 

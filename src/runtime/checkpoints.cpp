@@ -92,8 +92,9 @@ std::vector<double> Checkpoints::write_own(std::int64_t step, const Graph& graph
 
 void Checkpoints::complete(const TrainingCounters& counters, const Graph& graph, const std::vector<Bucket>& buckets,
                            const std::vector<double>& described, const Step& step_done) const {
-  CheckpointManifest manifest{counters, settings_.graph_digest, settings_.order, settings_.optimizer, settings_.request,
-                              {}};
+  CheckpointManifest manifest{
+      counters, settings_.graph_digest, settings_.order, settings_.optimizer, settings_.request, settings_.partitioner,
+      {}};
   for (int rank = 0; rank < ranks_; ++rank) {
     const std::vector<TensorId> tensors = tensors_of_writer(buckets, rank);
     if (tensors.empty()) continue;

@@ -22,6 +22,7 @@ struct CheckpointSettings {
   std::string order;
   std::string optimizer;
   std::string request;
+  std::string partitioner;
   std::string plan;    ///< text of kPlanFile
   std::string config;  ///< text of kConfigFile
 };

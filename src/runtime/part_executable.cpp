@@ -26,6 +26,8 @@ class PartExecutable final : public kernels::Executable, private kernels::Backwa
   void backward(int slot) override { part_->backward(slot); }
   void backward_input(int slot) override { part_->backward_input(slot); }
   void backward_weight(int slot) override { part_->backward_weight(slot); }
+  // Parts of tensor-parallel stages are not deferred (program/deferred_weights.h).
+  void backward_weight_of(int slot, std::span<const OpId>) override { part_->backward_weight(slot); }
   void recompute(int slot) override { part_->recompute(slot); }
 
   void observe(kernels::BackwardObserver* observer) override {

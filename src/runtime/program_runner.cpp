@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "program/attached.h"
 #include "program/rank_links.h"
+#include "program/weight_segments.h"
 
 namespace millrace::runtime {
 namespace {
@@ -328,6 +329,7 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
   WeightVersions& weights = *versions(instruction.stage);
   weights.select();
   started_inside_ = 0;
+  const ProgramStage& stage = program_.stages[static_cast<std::size_t>(instruction.stage)];
   const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
   if (at.executable != nullptr) {
     const Timed timed(times_.busy, clock_);
@@ -344,7 +346,11 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
         at.executable->recompute(at.slot);
         break;
       case InstructionKind::backward_weight:
-        at.executable->backward_weight(at.slot);
+        if (instruction.segment < 0) {
+          at.executable->backward_weight(at.slot);
+        } else {
+          at.executable->backward_weight_of(at.slot, weight_ops(stage, instruction.segment));
+        }
         break;
       case InstructionKind::backward_input:
         at.executable->backward_input(at.slot);
@@ -357,7 +363,8 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
   done(0);  // what the executable has not told of
   if (instruction.kind == InstructionKind::recompute) return;
   if (instruction.kind != InstructionKind::backward_weight) weights.used();
-  if (instruction.kind != InstructionKind::backward_input) {
+  const bool is_part = instruction.kind == InstructionKind::backward_weight && !ends_micro_batch(program_, instruction);
+  if (instruction.kind != InstructionKind::backward_input && !is_part) {
     slots_.give_back(instruction.stage, iteration, instruction.micro_batch);
   }
 }

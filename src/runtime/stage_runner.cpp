@@ -6,6 +6,7 @@
 
 #include "program/storage_order.h"
 #include "program/unroll.h"
+#include "program/weight_segments.h"
 #include "runtime/emulated_part.h"
 #include "runtime/part_conversion.h"
 #include "runtime/part_executable.h"
@@ -24,11 +25,6 @@ std::vector<TensorId> numbered(const std::vector<TensorId>& order, const StagePa
   if (parts == nullptr) return result;
   for (TensorId& tensor : result) tensor = parts->part_of.at(tensor);
   return result;
-}
-
-bool ends_micro_batch(const Program& program, InstructionKind kind) {
-  if (!program.training) return kind == InstructionKind::forward;
-  return kind == InstructionKind::backward || kind == InstructionKind::backward_weight;
 }
 
 }  // namespace
@@ -103,11 +99,11 @@ std::map<StageRunner::Key, int> StageRunner::peaks(const Program& program, int r
   const auto lists = unroll(program, program.overlap + 1);
   for (const UnrolledInstruction& step : lists[static_cast<std::size_t>(rank)]) {
     const Instruction& at = list.instructions[static_cast<std::size_t>(step.position)];
-    if (at.stage != stage_ || at.micro_batch < 0 || at.segment > 0) continue;
+    if (at.stage != stage_ || at.micro_batch < 0) continue;
     const Key key{stage.rows[static_cast<std::size_t>(at.micro_batch)][replica].size(), program.training};
     if (key.rows == 0) continue;
-    if (at.kind == InstructionKind::forward) most[key] = std::max(most[key], ++live[key]);
-    if (ends_micro_batch(program, at.kind)) --live[key];
+    if (at.kind == InstructionKind::forward && at.segment <= 0) most[key] = std::max(most[key], ++live[key]);
+    if (ends_micro_batch(program, at)) --live[key];
   }
   return most;
 }

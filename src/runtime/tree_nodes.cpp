@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/gradient_tree.h"
+#include "program/weight_segments.h"
 
 namespace millrace::runtime {
 namespace {
@@ -16,9 +17,7 @@ std::vector<std::int64_t> rows_in_order(const Program& program, std::int32_t sta
       static_cast<std::size_t>(std::find(own.ranks.begin(), own.ranks.end(), rank) - own.ranks.begin());
   std::vector<std::int64_t> rows;
   for (const Instruction& instruction : program.ranks[static_cast<std::size_t>(rank)].instructions) {
-    const bool completes =
-        instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_weight;
-    if (instruction.stage != stage || !completes) continue;
+    if (instruction.stage != stage || !ends_micro_batch(program, instruction)) continue;
     const RowInterval interval = own.rows[static_cast<std::size_t>(instruction.micro_batch)][replica];
     for (std::int64_t row = interval.begin; row < interval.end; ++row) rows.push_back(row);
   }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "program/kept_versions.h"
+#include "program/weight_segments.h"
 
 namespace millrace::sim {
 namespace {
@@ -35,14 +36,11 @@ class RankProfile {
     const InstructionKind kind = row.instruction.kind;
     if (!computes(kind)) return keep_versions(row);
     const plan::StageFootprint& one = footprints_[row.instruction.stage];
-    const bool first = row.instruction.segment <= 0;
-    if (kind == InstructionKind::forward && first) now_.activations += one.per_slot;
+    if (kind == InstructionKind::forward && row.instruction.segment <= 0) now_.activations += one.per_slot;
     now_.workspace = one.workspace;
     sample(row.start);
     now_.workspace = Bytes(0);
-    const bool frees = kind == InstructionKind::backward || kind == InstructionKind::backward_weight ||
-                       (kind == InstructionKind::forward && !program_.training);
-    if (frees && first) now_.activations -= one.per_slot;
+    if (ends_micro_batch(program_, row.instruction)) now_.activations -= one.per_slot;
     sample(row.end);
   }
 

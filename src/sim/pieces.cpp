@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "program/rank_links.h"
+#include "program/weight_segments.h"
 
 namespace millrace::sim {
 namespace {
@@ -43,6 +44,7 @@ std::span<const OpId> ops_of(const Program& program, const Instruction& computat
   const bool again = computation.kind == InstructionKind::recompute;
   const std::vector<OpId>& all = again ? stage.recompute : stage.ops;
   if (computation.segment < 0) return all;
+  if (computation.kind == InstructionKind::backward_weight) return weight_ops(stage, computation.segment);
   const bool backward = !again && computation.kind != InstructionKind::forward;
   std::vector<OpId> ends = cuts(program, computation);
   const auto k = static_cast<std::size_t>(computation.segment);

@@ -1,6 +1,8 @@
 // HDF5 files that are complete from the first moment they can be seen, and tables that outgrow theirs.
 #include "storage/published_file.h"
 
+#include <algorithm>
+
 #include <vector>
 
 #include "storage/hdf5_call.h"
@@ -62,17 +64,19 @@ void edit_published(const FileLock& lock, const std::function<void(File&)>& edit
   });
 }
 
-void grow_table(File& file, const std::string& name, std::uint64_t capacity) {
-  if (file.table(name).capacity() >= capacity) return;
+void resize_table(File& file, const std::string& name, std::uint64_t capacity) {
+  capacity = std::max(capacity, file.table(name).rows());
+  if (file.table(name).capacity() == capacity) return;
   const LibraryLock library;
-  const std::string grown = name + ".grown";
+  const std::string resized = name + ".resized";
   {
     const Table old = file.table(name);
-    Table larger = file.make_table(grown, described_columns(old), capacity, old.text("description"));
-    copy_rows(old, larger, old.rows());
+    Table other = file.make_table(resized, described_columns(old), capacity, old.text("description"));
+    copy_rows(old, other, old.rows());
   }
   file.remove(name);
-  check(H5Lmove(file.id(), grown.c_str(), file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), file.where(), "H5Lmove");
+  check(H5Lmove(file.id(), resized.c_str(), file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), file.where(),
+        "H5Lmove");
 }
 
 }  // namespace millrace::storage

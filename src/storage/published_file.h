@@ -20,8 +20,8 @@ File make_published(const FileLock& lock, Existing existing, const std::function
 /// former file or the changed one. The file must be closed; reopen it with File::modify.
 void edit_published(const FileLock& lock, const std::function<void(File&)>& edit);
 
-/// Gives table `name` ("iterations") room for `capacity` rows; for `edit` of edit_published, in big steps. A capacity
-/// that is no larger changes nothing.
-void grow_table(File& file, const std::string& name, std::uint64_t capacity);
+/// Gives table `name` ("iterations") room for exactly `capacity` rows, or for those that it has, if these are more; for
+/// `edit` of edit_published, in big steps.
+void resize_table(File& file, const std::string& name, std::uint64_t capacity);
 
 }  // namespace millrace::storage

@@ -15,14 +15,14 @@ namespace millrace::storage {
 /// A one-dimensional compound dataset of a fixed number of rows, contiguous and allocated when made, with the number
 /// of valid rows in its attribute `rows`. Appended rows wait in memory; flush() puts them into the file and only then
 /// raises `rows`, so that a kill at any moment leaves the rows of the last flush (REPORTS L01, L04).
-/// A row that finds no room throws std::length_error: see grow_table() for tables of unknown length.
+/// A row that finds no room throws std::length_error: see resize_table() for tables of unknown length.
 class Table : public Object {
  public:
   Table(Handle handle, std::string where);
 
   const std::vector<Column>& columns() const { return columns_; }  ///< name, type and width; units are attributes
   std::uint64_t capacity() const { return capacity_; }
-  std::uint64_t rows() const { return rows_; }                     ///< valid rows, those not yet flushed included
+  std::uint64_t rows() const { return rows_; }  ///< valid rows, those not yet flushed included
 
   void append(std::span<const Cell> cells);
   void append(std::initializer_list<Cell> cells) { append(std::span(cells.begin(), cells.size())); }

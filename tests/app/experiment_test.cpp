@@ -46,6 +46,10 @@ TEST(Experiment, DefaultsAreThoseOfTheDocument) {
 }
 
 TEST(Experiment, BucketSizesAreOneOrSeveralOrFound) {
+  EXPECT_THAT(ExperimentFile(small()).read().plan.deferred_weights, ElementsAre(0));
+  EXPECT_THAT(ExperimentFile(small("plan: {deferred_weights: auto}\n")).read().plan.deferred_weights, IsEmpty());
+  EXPECT_THAT(ExperimentFile(small("plan: {deferred_weights: [0, 4]}\n")).read().plan.deferred_weights,
+              ElementsAre(0, 4));
   EXPECT_THAT(ExperimentFile(small("plan: {bucket_size: auto}\n")).read().plan.bucket_sizes, IsEmpty());
   EXPECT_EQ(ExperimentFile(small("plan: {bucket_size: [1 MiB, 5 MiB]}\n")).read().plan.bucket_sizes,
             (std::vector<Bytes>{1_MiB, 5_MiB}));
@@ -72,6 +76,7 @@ TEST(Experiment, EffectiveTextReadsBackAsItself) {
       small("plan: {stages: [[\"linear0\", \"relu*\"], [linear1, linear2, loss]], bucket_size: 1 KiB, memory_limit: 12 "
             "GiB}\n"),
       small("plan: {pipelines: 2, micro_batch_size: 4, objective: bottleneck}\n"),
+      small("plan: {deferred_weights: [4, 16], schedule: zb-h1}\n"),
       small("plan: {bucket_size: auto, schedule: {name: interleaved, chunks: 3}}\n"),
       small("plan: {bucket_size: [1 MiB, 25 MiB], schedule: [zb-v, {name: zb-greedy, rules: 3}]}\n"),
       small(

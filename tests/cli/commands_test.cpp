@@ -97,7 +97,45 @@ TEST(Commands, RunOnFourRanksPrintsOneDocument) {
   EXPECT_EQ(file.table("ranks").column_integers("rank"), (std::vector<std::int64_t>{0, 1, 2, 3}));
   EXPECT_GT(file.table("instructions").rows(), 16U);
   EXPECT_EQ(file.integer("ranks"), 4);
-  EXPECT_EQ(file.text("kind"), "measured");
+}
+
+TEST(Commands, RanksThatTakeTurnsOnACoreAreNoMeasurement) {
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 2}\nplan: {pipelines: 1, stages: 1}\n"));
+  const auto kind_with = [&](int ranks) {
+    JobOptions options{ranks};
+    options.before = {"taskset", "-c", "0"};
+    const Outcome run = place.run({"run", "e.yaml", "--overwrite", "--set", "costs=measured"}, options);
+    expect_done(place, run);
+    EXPECT_EQ(run.err.find("ranks take turns on the cores") != std::string::npos, ranks > 1) << run.err;
+    const std::string kind = storage::File::open(place / "results/tiny.h5").text("kind");
+    EXPECT_THAT(run.out, HasSubstr(kind));
+    return kind;
+  };
+  EXPECT_EQ(kind_with(1), "measured");
+  EXPECT_EQ(kind_with(2), "oversubscribed");
+}
+
+// As libgomp had it from the start: it looks at the environment before main().
+TEST(Commands, ThreadsWaitPassivelyUnlessTheUserSaysHow) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  for (const std::string policy : {"", "active"}) {
+    JobOptions options{};
+    if (!policy.empty()) options.environment = {{"OMP_WAIT_POLICY", policy}};
+    Job job(place, {"run", "e.yaml", "--overwrite", "--set", "plan.stages=1", "--set", "plan.pipelines=1"}, options);
+    job.until("it made its results", [&] { return std::filesystem::exists(place / "results/tiny.h5"); });
+    const std::string environment = text_of("/proc/" + std::to_string(place.processes().front()) + "/environ");
+    EXPECT_THAT(environment, HasSubstr("OMP_WAIT_POLICY=" + (policy.empty() ? "passive" : policy)));
+  }
+}
+
+TEST(Commands, ADescribedClusterIsSaidToBeElsewhere) {
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 2}\ncluster: {flat: {devices: 2, bandwidth: 1 GB/s}}\n"));
+  const Outcome run = place.run({"run", "e.yaml"}, {2});
+  expect_done(place, run);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("is where the plan and the prediction are for"), HasSubstr("the 2 ranks here")));
 }
 
 TEST(Commands, ResultsHoldWhatIsNeededToRunThemAgain) {
@@ -203,6 +241,14 @@ TEST(Commands, VerifyComparesWithOneRank) {
   EXPECT_EQ(all.at("equal"), true);
   EXPECT_LE(all.at("parameters"), 1e-5);
   EXPECT_EQ(all.at("iterations"), 2);
+}
+
+TEST(Commands, VerifySaysWhyAnAsynchronousScheduleDiffers) {
+  const Workplace place;
+  place.write("e.yaml", tiny("plan: {schedule: pipedream, pipelines: 1, stages: 2, micro_batches: 4}\n"));
+  const Outcome outcome = place.run({"verify", "e.yaml"}, {2});
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("DIFFERENT"), HasSubstr("schedule pipedream is asynchronous")));
 }
 
 TEST(Commands, ListsNameWhatIsBuiltInWithItsOptions) {

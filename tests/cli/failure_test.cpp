@@ -84,6 +84,7 @@ TEST(Failure, AStoppedRankIsNoticed) {
   }
   EXPECT_THAT(place.left_over(), testing::IsEmpty());
   EXPECT_GT(rows_of(place / kResults), 0U);
+  EXPECT_EQ(storage::File::open(place / kResults).text("status"), "failed");
 }
 
 TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {

@@ -177,6 +177,29 @@ TEST(Resume, ACompleteRunStaysAsItIs) {
   }
 }
 
+TEST(Resume, WithFewerIterationsFewerAreAwaitedAndThePlansMakerIsKept) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  const std::vector<std::string> run{"run", "e.yaml", "--set", "train.checkpoint={every: 2}", "--set"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = run;
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = place.run(words, {4});
+    expect_done(place, outcome);
+    return outcome;
+  };
+  EXPECT_THAT(with({iterations(4)}).out, HasSubstr("1f1b by dp"));
+  EXPECT_THAT(with({iterations(6), "--resume"}).out, HasSubstr("1f1b by dp"));
+  Job job(place, {"run", "e.yaml", "--overwrite", "--set", "train.checkpoint={every: 2}"}, {4});
+  job.until("it has a checkpoint", [&] { return !steps(place).empty(); });
+  ::kill(job.rank(0), SIGTERM);
+  job.wait();
+  const std::int64_t step = steps(place).back();
+  with({iterations(step + 6), "--resume"});
+  const Outcome watched = place.run({"watch", kResults});
+  EXPECT_THAT(watched.out, HasSubstr("complete: " + std::to_string(step + 6) + " of " + std::to_string(step + 6)));
+}
+
 /// `results/` is a file system of 4 MiB; skipped where the test may not mount one.
 class ResumeFullDisk : public testing::Test {
  protected:

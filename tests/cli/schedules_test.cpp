@@ -87,5 +87,23 @@ TEST(Commands, PlanChoosesAmongBucketSizes) {
   expect_one_error(place, place.run({"plan", experiment, "--set", "plan.bucket_size=[]"}), 2, {"plan.bucket_size"});
 }
 
+TEST(Commands, PlanChoosesHowManyWeightGradientsAreDeferred) {
+  const Workplace place;
+  const std::string experiment =
+      place.write("e.yaml", deep("{pipelines: 2, stages: 2, micro_batches: 8, deferred_weights: auto}"));
+  const Outcome outcome = place.run({"plan", experiment, "--explain"});
+  expect_done(place, outcome);
+  EXPECT_THAT(outcome.out, HasSubstr("chosen by simulation: deferred weight gradients: "));
+  const std::string given = "plan.deferred_weights=3";
+  expect_done(place, place.run({"plan", experiment, "--set", given, "-o", "p.yaml"}));
+  EXPECT_THAT(text_of(place / "p.yaml"), HasSubstr("deferred_weights: 3"));
+  expect_done(place, place.run({"simulate", place.write("f.yaml", deep("{file: p.yaml}"))}));
+  expect_one_error(place, place.run({"plan", experiment, "--set", given, "--set", "plan.schedule=pipedream"}), 2,
+                   {"plan.deferred_weights", "pipedream does not flush"});
+  const Outcome refused = place.run({"plan", experiment, "--set", given, "--set", "plan.recompute=all"});
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_THAT(refused.out, HasSubstr("recomputes activations"));
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -139,6 +139,23 @@ TEST(StageExecutable, SplitBackwardOfInterleavedSlotsGivesTheSameBits) {
   EXPECT_GT(split.executable->bytes().per_slot, whole.executable->bytes().per_slot);
 }
 
+TEST(StageExecutable, WeightGradientsPartByPartGiveTheSameBits) {
+  WholeNetwork whole(true);
+  WholeNetwork parts(true);
+  for (WholeNetwork* network : {&whole, &parts}) {
+    for (const int slot : {0, 1}) network->forward(slot, slot);
+    for (const int slot : {0, 1}) network->executable->backward_input(slot);
+  }
+  for (const int slot : {0, 1}) whole.executable->backward_weight(slot);
+  std::vector<OpId> ops(static_cast<std::size_t>(parts.graph.size()));
+  std::iota(ops.begin(), ops.end(), 0);
+  const std::size_t cut = ops.size() / 2;
+  for (const auto& part : {std::span(ops).subspan(cut), std::span(ops).first(cut)}) {
+    for (const int slot : {0, 1}) parts.executable->backward_weight_of(slot, part);
+  }
+  EXPECT_EQ(whole.gradients(), parts.gradients());
+}
+
 TEST(StageExecutable, CallsAllocateNothing) {
   for (const bool split : {false, true}) {
     WholeNetwork network(split);

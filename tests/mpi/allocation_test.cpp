@@ -45,6 +45,9 @@ class CountedExecutable final : public kernels::Executable {
   void backward_weight(int slot) override {
     counted([&] { inner_->backward_weight(slot); });
   }
+  void backward_weight_of(int slot, std::span<const OpId> ops) override {
+    counted([&] { inner_->backward_weight_of(slot, ops); });
+  }
   void recompute(int slot) override {
     counted([&] { inner_->recompute(slot); });
   }

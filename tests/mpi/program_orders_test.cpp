@@ -81,6 +81,13 @@ TEST(ProgramOrders, EveryLevelOfHidingGivesTheSameBits) {
         EXPECT_EQ(hidden.values, level1.values);
         EXPECT_LT(row_difference(hidden, level1), 1e-12);
       }
+      Plan deferred = plan;  // the sums of a parameter keep their order
+      deferred.bucket_size = 1_KiB;
+      deferred.schedule_options["deferred_weights"] = "3";
+      const TrainingRun hidden = on_ranks(4, graph, deferred, source, s);
+      if (world_rank() != 0) continue;
+      EXPECT_EQ(hidden.values, level1.values);
+      EXPECT_LT(row_difference(hidden, level1), 1e-12);
     }
   }
 }

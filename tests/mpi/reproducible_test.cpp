@@ -71,6 +71,10 @@ TEST(Reproducible, UnequalReplicasAndSplitBackwardsToo) {
     replicas.pipelines[0].stages[1].shares = {0.5, 0.2, 0.3};
     expect_same_bits(on_ranks(4, graph, replicas, source, any_grid()), alone);
     expect_same_bits(on_ranks(3, graph, make_plan(graph, {1, 3, 4, "zb-h1"}), source, any_grid()), alone);
+    Plan deferred = make_plan(graph, {2, 2, 4, "1f1b"});
+    deferred.schedule_options["deferred_weights"] = "3";
+    deferred.bucket_size = 1_KiB;
+    expect_same_bits(on_ranks(4, graph, deferred, source, any_grid()), alone);
   }
 }
 

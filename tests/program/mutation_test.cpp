@@ -29,6 +29,8 @@ std::vector<Case> cases() {
   add("replicas", chain(3), {{.replicas = {3, 2}, .micro_batches = 2}}, "gpipe", 13);
   add("tied", tied(2), {{.replicas = {1, 1, 1}, .micro_batches = 4}}, "1f1b", 4);
   add("split", skips(2), {{.replicas = {1, 1, 2}, .micro_batches = 3}}, "zb-h2", 6);
+  add("deferred", chain(3), {{.replicas = {2, 1}, .micro_batches = 3}}, "1f1b", 6);
+  all.back().plan.schedule_options[schedules::kDeferredWeights] = "2";
   add("stashes", chain(3), {{.replicas = {1, 2}, .micro_batches = 2}}, "pipedream", 4);
   add("two versions", chain(3), {{.replicas = {1, 1, 1}, .micro_batches = 3}}, "pipedream-2bw", 3);
   add("recompute", chain(3), {{.replicas = {1, 1}, .micro_batches = 2}}, "1f1b", 2);

@@ -30,6 +30,7 @@ struct Slot {
   bool computed = false;
   bool recomputed = false;
   bool input_done = false;
+  int segment = 0;  // of its weight gradients: the next
   std::uint64_t weights = 0;
   std::uint64_t backward = 0;  // what the weight gradient will be made of
   std::map<TensorId, Rows> inputs;
@@ -239,16 +240,35 @@ class Run {
     }
   }
 
-  void backward_weight(RankState& rank, std::int32_t s, Key key) {
+  // A part of the layers completes the buckets whose first operator it holds; the last part ends the micro-batch.
+  void backward_weight(RankState& rank, std::int32_t s, Key key, int segment = -1) {
     Held& held = rank.stages.at(s);
     Slot& slot = slot_of(held, key);
-    if (!slot.input_done) throw Broken();
+    const ProgramStage& stage = program_.stages[static_cast<std::size_t>(s)];
+    if (!slot.input_done || (segment >= 0 ? segment != slot.segment : slot.segment != 0)) throw Broken();
+    if (segment >= 0) ++slot.segment;
+    const auto parts = static_cast<int>(stage.weight_cuts.size());
+    const OpId from = segment >= 0 && segment < parts ? stage.weight_cuts[static_cast<std::size_t>(segment)] : 0;
+    const OpId to =
+        segment > 0 ? stage.weight_cuts[static_cast<std::size_t>(segment) - 1] : static_cast<OpId>(graph_.size());
     for (std::size_t b = 0; b < program_.buckets.size(); ++b) {
       const std::vector<std::int32_t>& of = program_.buckets[b].stages;
-      if (std::find(of.begin(), of.end(), s) != of.end())
-        held.gathered[static_cast<std::int32_t>(b)] += slot.backward + 1;
+      if (std::find(of.begin(), of.end(), s) == of.end()) continue;
+      const OpId first = first_user(stage, program_.buckets[b]);
+      if (first >= from && first < to) held.gathered[static_cast<std::int32_t>(b)] += slot.backward + 1;
     }
-    held.slots.erase(key);
+    if (segment < 0 || segment == parts) held.slots.erase(key);
+  }
+
+  OpId first_user(const ProgramStage& stage, const Bucket& bucket) const {
+    for (const OpId op : stage.ops) {
+      for (const auto* list : {&graph_.op(op).parameters, &graph_.op(op).buffers}) {
+        for (const TensorId tensor : *list) {
+          if (std::count(bucket.tensors.begin(), bucket.tensors.end(), tensor) > 0) return op;
+        }
+      }
+    }
+    throw Broken();
   }
 
   void send(RankState& rank, const Instruction& at, Key key) {
@@ -400,7 +420,7 @@ class Run {
         if (at.segment <= 0) backward_input(rank, at.stage, key);
         return true;
       case InstructionKind::backward_weight:
-        backward_weight(rank, at.stage, key);
+        backward_weight(rank, at.stage, key, at.segment);
         return true;
       case InstructionKind::recompute: {
         if (at.segment > 0) return true;

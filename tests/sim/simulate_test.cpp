@@ -1,6 +1,8 @@
 // What the simulator does with messages, reductions, rows and timelines.
 #include "sim/simulate.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
@@ -72,6 +74,44 @@ double steady(const std::string& schedule, const std::vector<test::PipelineShape
   options.iterations = 4 + program.overlap;
   const std::vector<double> ends = ends_of_iterations(simulate(graph, program, costs, options));
   return ends[3] - ends[2];
+}
+
+// Two linears with forwards, input and weight gradients of 1 s each, of weight gradients 2 s; their sums take 7 and 3
+// s.
+TEST(Simulate, DeferredWeightGradientsWidenTheWindowOfReductions) {
+  const Graph graph = test::chain(2);
+  test::PipelineShape shape{.replicas = {2}, .micro_batches = 2};
+  Plan plan = test::make_plan(graph, {shape});
+  plan.bucket_size = 80_B;
+  SimCosts costs = zero_costs();
+  costs.compute = [](const Piece& piece) {
+    const auto linears =
+        static_cast<double>(std::count_if(piece.ops.begin(), piece.ops.end(), [](OpId op) { return op < 2; }));
+    const double each = piece.kind == InstructionKind::backward          ? 3
+                        : piece.kind == InstructionKind::backward_weight ? 2
+                                                                         : 1;
+    return Seconds(linears * each);
+  };
+  int calls = 0;
+  costs.reduction = [&](Bytes, std::span<const int>) { return calls++ % 2 == 0 ? 7_s : 3_s; };
+  const auto run = [&](const std::string& deferred) {
+    plan.schedule_options[schedules::kDeferredWeights] = deferred;
+    const ComputeOrder order = schedules::compute_order(plan, make_stage_dag(graph, plan));
+    return simulate(graph, lower(graph, plan, order, 4, {.hiding = Hiding::update}), costs);
+  };
+  // F 0-2, B 2-8, F 8-10, B 10-16: linear1 is complete at 13, its sum at 20, that of linear0 at 23.
+  const Simulation at_once = run("0");
+  EXPECT_DOUBLE_EQ(at_once.makespan.value(), 23);
+  EXPECT_DOUBLE_EQ(at_once.exposed[0][1].value(), 7);
+  // B of micro-batch 0 to 8, F to 10, its input gradients to 12; W of linear1 12-14, sum to 21; W of linear0 14-16.
+  EXPECT_DOUBLE_EQ(run("1").makespan.value(), 24);
+  // F 0-2, inputs 2-4, F 4-6, inputs 6-8; W of linear1 8-12, sum to 19; W of linear0 12-16, sum to 22.
+  const Simulation deferred = run("2");
+  EXPECT_DOUBLE_EQ(deferred.makespan.value(), 22);
+  EXPECT_DOUBLE_EQ(deferred.exposed[0][1].value(), 6);
+  EXPECT_DOUBLE_EQ(deferred.transfer[0][1].value(), 10);
+  EXPECT_DOUBLE_EQ(deferred.busy[0].value(), 16);
+  EXPECT_EQ(deferred.peak_live_micro_batches[0], 2);
 }
 
 TEST(Simulate, AnUpdateCopiesWeightsThatAreStashed) {

@@ -75,7 +75,7 @@ TEST(Table, CellsMustFitTheirColumns) {
   EXPECT_THROW(table.append({2, 0.5, 1, 0, "a"}), std::length_error);
 }
 
-TEST(Table, GrowsByACopyAndGoesOn) {
+TEST(Table, IsResizedByACopyAndGoesOn) {
   const TemporaryFolder folder;
   const FileLock lock(folder / "a.h5");
   File file = make_file(lock, 2);
@@ -87,7 +87,7 @@ TEST(Table, GrowsByACopyAndGoesOn) {
     table.flush();
   }
   file.close();
-  edit_published(lock, [](File& copy) { grow_table(copy, "iterations", 1000); });
+  edit_published(lock, [](File& copy) { resize_table(copy, "iterations", 1000); });
   file = File::modify(lock);
   Table table = file.table("iterations");
   EXPECT_EQ(table.capacity(), 1000U);

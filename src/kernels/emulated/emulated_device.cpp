@@ -1,6 +1,7 @@
 // Kernels as times on the virtual clock; the tensors do not exist.
 #include "kernels/emulated/emulated_device.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -34,6 +35,13 @@ class EmulatedExecutable final : public Executable {
   void backward_input(int) override { spend(Work::backward_input); }
   void backward_weight(int) override {
     observer_ == nullptr ? spend(Work::backward_weight) : spend_told(Work::backward_weight);
+  }
+  void backward_weight_of(int, std::span<const OpId> ops) override {
+    const auto first = std::lower_bound(ops_.begin(), ops_.end(), ops.front()) - ops_.begin();
+    for (auto i = static_cast<std::size_t>(first) + ops.size(); i-- > static_cast<std::size_t>(first);) {
+      clock_.spend(backward_weight_[i]);
+      if (observer_ != nullptr) observer_->done(ops_[i]);
+    }
   }
   void recompute(int) override { spend(Work::recompute); }
   void observe(BackwardObserver* observer) override { observer_ = observer; }
