@@ -293,8 +293,24 @@ class Evaluation {
   // Equal pipelines share their lists of operators: the list itself is the key.
   const StageFootprint& footprint_of(const Stage& stage, std::int64_t rows) {
     const auto [entry, is_new] = footprints_.try_emplace({stage.ops.data(), stage.recompute.data(), rows});
-    if (is_new) entry->second = bytes_.footprint(stage.ops, rows, stage.recompute);
+    if (is_new) {
+      entry->second = bytes_.footprint(stage.ops, rows, stage.recompute);
+      const std::int64_t owners = problem_.sizes.shard_optimizer ? owners_of(stage) : 1;
+      entry->second.optimizer = Bytes((entry->second.optimizer.value() + owners - 1) / owners);
+    }
     return entry->second;
+  }
+
+  // At least so many devices hold each parameter of a stage: all that have the same operators, and one of each pipeline
+  // that cuts them otherwise.
+  std::int64_t owners_of(const Stage& stage) const {
+    std::int64_t owners = 0;
+    for (const Pipeline& pipeline : plan_.pipelines) {
+      const auto same = std::find_if(pipeline.stages.begin(), pipeline.stages.end(),
+                                     [&](const Stage& other) { return other.ops == stage.ops; });
+      owners += same == pipeline.stages.end() ? 1 : static_cast<std::int64_t>(same->devices.size());
+    }
+    return owners;
   }
 
   // The device that is furthest over its limit is named by its stages, with the limit that it would need.

@@ -2,6 +2,7 @@
 #include "planner/program_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/hash.h"
 #include "program/kept_versions.h"
@@ -58,8 +59,9 @@ class Stepping {
       for (const std::vector<RowInterval>& intervals : stage.rows) {
         rows = std::max(rows, intervals[stage.replica_of(i)].size());
       }
+      // Parts of the optimizer's state differ by one element: the first replica with so many rows has a longest one.
       const auto [entry, is_new] = footprints_.try_emplace({s, rows});
-      if (is_new) entry->second = bytes.footprint(stage.ops, rows, stage.recompute);
+      if (is_new) entry->second = footprint_on(bytes.footprint(stage.ops, rows, stage.recompute), stage, i);
       const plan::StageFootprint& one = entry->second;
       const auto rank = static_cast<std::size_t>(stage.ranks[i]);
       held_[rank][static_cast<std::int32_t>(s)] = {.footprint = &one};
@@ -113,6 +115,15 @@ plan::StageFootprint KnownFootprints::footprint(std::span<const OpId> ops, std::
   const auto [entry, is_new] = known_.try_emplace({hash64(std::as_bytes(ops)), hash64(std::as_bytes(recompute)), rows});
   if (is_new) entry->second = from_->footprint(ops, rows, recompute);
   return entry->second;
+}
+
+plan::StageFootprint footprint_on(plan::StageFootprint alone, const ProgramStage& stage, std::size_t index) {
+  const auto part = [](Bytes all, double share) {
+    return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * share)));
+  };
+  alone.gradients = part(alone.gradients, stage.gradient_share);
+  if (!stage.optimizer_shares.empty()) alone.optimizer = part(alone.optimizer, stage.optimizer_shares[index]);
+  return alone;
 }
 
 ProgramMemory program_memory(const Program& program, const plan::StageBytes& bytes) {

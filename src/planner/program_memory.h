@@ -25,6 +25,10 @@ class KnownFootprints : public plan::StageBytes {
   mutable std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>, plan::StageFootprint> known_;  // by hashes
 };
 
+/// Of a stage on the rank with `index` in it, less the gradients that lie in each other's place and the optimizer state
+/// that others keep. \param alone  what the stage takes by itself
+plan::StageFootprint footprint_on(plan::StageFootprint alone, const ProgramStage& stage, std::size_t index);
+
 struct ProgramMemory {
   std::int64_t peak() const;  ///< of the fullest rank, in bytes
 

@@ -156,10 +156,12 @@ class Ranker {
 
   // Equal parts of the plan once. Rows of the timeline are of no use here.
   Trial simulate(Plan plan) {
+    const bool shards = problem_.sizes.shard_optimizer;  // by the number of owners, which folding changes
     const FoldedPlan folded =
-        fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
+        shards ? unfolded(plan, problem_.batch)
+               : fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
     const Program program = lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch,
-                                  {.hiding = settings_.hiding});
+                                  {.hiding = settings_.hiding, .shard_optimizer = shards});
     sim::Options options = settings_.options;
     options.iterations += 2 * program.overlap;
     ++counts_.simulated;

@@ -28,6 +28,11 @@ struct ProgramStage {
   /// What each rank of a replica computes. Null where a replica has one rank, and where operators are not split yet:
   /// then the stage is timed, not run.
   std::shared_ptr<const StageParts> parts{};
+  /// Of the memory that gradients of all parameters take at once: buckets that are updated within the backward lie in
+  /// each other's place (program/recycled_gradients.h).
+  double gradient_share = 1;
+  std::vector<double>
+      optimizer_shares{};  ///< by index in `ranks`: of the state of all parameters, what it keeps; empty: all
 
   std::size_t replica_of(std::size_t index) const { return index / static_cast<std::size_t>(tensor_parallel); }
 };
@@ -94,6 +99,10 @@ struct Program {
   /// its first backward. Where it says that gradients should have been clipped, or are not finite, every rank takes its
   /// updates back, makes them as they should have been, and begins the round again (post-validation, METHODS 2).
   bool post_validation = false;
+  /// The owners of a bucket, where there are several, keep the optimizer's state of one part each (even_part of its
+  /// elements, in their order): reduce_gradients leaves them with the sum of theirs alone, update_weights steps over
+  /// it, and gather_weights gives everyone all parts.
+  bool shard_optimizer = false;
   int overlap = 0;  ///< highest lag of an instruction; 0: the program ends with all that it began
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "program/buckets.h"
 #include "program/rank_links.h"
 
 namespace millrace {
@@ -16,8 +17,14 @@ bool holds(const std::vector<std::int32_t>& sorted, std::int32_t value) {
 
 }  // namespace
 
-RankWriter::RankWriter(const Graph& graph, const Program& program, const Crossings& crossings, int rank, Hiding hiding)
-    : graph_(graph), program_(program), crossings_(crossings), rank_(rank), hiding_(hiding) {
+RankWriter::RankWriter(const Graph& graph, const Program& program, const Crossings& crossings, int rank,
+                       const LoweringOptions& options)
+    : graph_(graph),
+      program_(program),
+      crossings_(crossings),
+      rank_(rank),
+      hiding_(options.hiding),
+      fuse_updates_(options.fuse_updates) {
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
     const std::vector<int>& owners = program.buckets[b].owners;
     if (std::binary_search(owners.begin(), owners.end(), rank)) owned_.push_back(static_cast<std::int32_t>(b));
@@ -43,14 +50,47 @@ RankProgram RankWriter::write(const std::vector<ComputeAction>& actions) {
 
 void RankWriter::note_last_contributions(const std::vector<ComputeAction>& actions) {
   complete_after_.assign(owned_.size(), 0);
+  contributions_.assign(owned_.size(), 0);
   for (std::size_t i = 0; i < actions.size(); ++i) {
     if (actions[i].kind == ComputeKind::update) updates_in_order_ = true;
+    if (actions[i].kind <= ComputeKind::backward_weight) {
+      last_computation_ = i;
+      last_is_sent_ = sends_gradients(actions[i]);
+    }
     if (!contributes(actions[i].kind)) continue;
     for (std::size_t b = 0; b < owned_.size(); ++b) {
       const Bucket& bucket = program_.buckets[static_cast<std::size_t>(owned_[b])];
-      if (holds(bucket.stages, actions[i].stage)) complete_after_[b] = i;
+      if (!holds(bucket.stages, actions[i].stage)) continue;
+      complete_after_[b] = i;
+      ++contributions_[b];
     }
   }
+}
+
+bool RankWriter::sends_gradients(const ComputeAction& action) const {
+  if (action.kind != ComputeKind::backward) return false;
+  const auto& into = crossings_.into[static_cast<std::size_t>(action.stage)];
+  return std::any_of(into.begin(), into.end(), [&](std::int32_t c) {
+    const Crossing& crossing = crossings_.all[static_cast<std::size_t>(c)];
+    if (!crossing.has_gradient) return false;
+    const auto k = static_cast<std::size_t>(action.micro_batch);
+    for (std::int32_t t = crossing.gradients[k]; t < crossing.gradients[k + 1]; ++t) {
+      if (program_.transfers[static_cast<std::size_t>(t)].sender == rank_) return true;
+    }
+    return false;
+  });
+}
+
+// An update inside of a backward keeps nobody waiting where that is the last computation of the rank and nothing of it
+// is sent. The update of a bucket of several owners may wait for the others there: that pays where its gradients then
+// need their place for a part of the backward only.
+bool RankWriter::fuses(std::size_t owned, std::size_t index) const {
+  if (!fuse_updates_ || program_.norm || index != last_computation_ || last_is_sent_) return false;
+  const Bucket& of = bucket_of(owned_[owned]);
+  const bool parts = std::any_of(of.stages.begin(), of.stages.end(), [&](std::int32_t stage) {
+    return program_.stages[static_cast<std::size_t>(stage)].tensor_parallel > 1;
+  });
+  return !parts && (of.owners.size() == 1 || contributions_[owned] == 1);
 }
 
 void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
@@ -120,30 +160,34 @@ void RankWriter::update(const ComputeAction& action) {
 }
 
 // Reductions whose buckets are complete after action `index`; with a stage, those that its computation just completed
-// may start inside of it.
+// may start inside of it. An update inside of it follows its reduction at some distance, so that it seldom waits.
 void RankWriter::reduce_complete(std::size_t index, std::int32_t stage) {
+  constexpr std::size_t kReductionsBetween = 2;
   if (updates_in_order_) return;
+  std::vector<std::int32_t> in_flight;
   for (; next_reduction_ < owned_.size() && complete_after_[next_reduction_] <= index; ++next_reduction_) {
     const std::int32_t b = owned_[next_reduction_];
-    if (program_.buckets[static_cast<std::size_t>(b)].owners.size() == 1) continue;
     const bool inside = stage >= 0 && complete_after_[next_reduction_] == index;
-    result_.instructions.push_back({.kind = InstructionKind::reduce_gradients,
-                                    .bucket = b,
-                                    .op = inside ? static_cast<std::int32_t>(completing_op(b, stage)) : -1});
+    const OpId op =
+        inside ? completing_op(graph_, bucket_of(b), program_.stages[static_cast<std::size_t>(stage)]) : OpId{-1};
+    const bool reduces = bucket_of(b).owners.size() > 1;
+    if (reduces) {
+      result_.instructions.push_back(
+          {.kind = InstructionKind::reduce_gradients, .bucket = b, .op = static_cast<std::int32_t>(op)});
+    }
+    if (!inside || !fuses(next_reduction_, index)) continue;
+    if (reduces) in_flight.push_back(b);
+    if (!reduces) update_bucket(b, op);
+    if (in_flight.size() <= kReductionsBetween) continue;
+    update_bucket(in_flight.front(), op);
+    in_flight.erase(in_flight.begin());
   }
 }
 
-// The backward of a stage goes from its last operator to its first: a tensor is complete at its first use.
-OpId RankWriter::completing_op(std::int32_t bucket, std::int32_t stage) const {
-  const std::vector<TensorId>& tensors = program_.buckets[static_cast<std::size_t>(bucket)].tensors;
-  for (const OpId id : program_.stages[static_cast<std::size_t>(stage)].ops) {
-    for (const auto* list : {&graph_.op(id).parameters, &graph_.op(id).buffers}) {
-      for (const TensorId tensor : *list) {
-        if (std::find(tensors.begin(), tensors.end(), tensor) != tensors.end()) return id;
-      }
-    }
-  }
-  return -1;
+void RankWriter::update_bucket(std::int32_t b, OpId op) {
+  result_.instructions.push_back(
+      {.kind = InstructionKind::update_weights, .bucket = b, .op = static_cast<std::int32_t>(op)});
+  if (op >= 0) updated_.push_back(b);
 }
 
 void RankWriter::reduce_norm_and_update() {
@@ -151,7 +195,11 @@ void RankWriter::reduce_norm_and_update() {
     result_.instructions.push_back({.kind = InstructionKind::reduce_norm});
   }
   for (const std::int32_t b : owned_) {
-    result_.instructions.push_back({.kind = InstructionKind::update_weights, .bucket = b});
+    if (std::find(updated_.begin(), updated_.end(), b) == updated_.end()) update_bucket(b, -1);
+    // Behind all reductions on every owner, wherever it updates: they meet in one order.
+    if (is_sharded(program_, bucket_of(b))) {
+      result_.instructions.push_back({.kind = InstructionKind::gather_weights, .bucket = b});
+    }
   }
 }
 

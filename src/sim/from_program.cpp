@@ -15,6 +15,7 @@
 #include "base/index.h"
 #include "graph/footprint.h"
 #include "program/attached.h"
+#include "program/buckets.h"
 #include "program/kept_versions.h"
 #include "program/part_collectives.h"
 #include "sim/pieces.h"
@@ -125,6 +126,9 @@ class Translator {
 
   Seconds reduction_of(const Bucket& bucket) const {
     const Bytes bytes = bytes_of(bucket);
+    if (is_sharded(program_, bucket)) {
+      return costs_.collective(InstructionKind::reduce_scatter, bytes, bucket.owners);
+    }
     if (costs_.reduction) return costs_.reduction(bytes, bucket.owners);
     return costs_.collective(InstructionKind::all_reduce, bytes, bucket.owners);
   }
@@ -147,6 +151,8 @@ class Translator {
       const std::vector<UnrolledInstruction>& list = all_.labels_[at(rank_)];
       for (std::size_t i = 0; i < list.size(); ++i) {
         add(all_.instruction(at(rank_), list[i]), list[i], static_cast<std::int32_t>(i));
+        if (gathers_ && (i + 1 == list.size() || list[i + 1].iteration != list[i].iteration))
+          end_round(static_cast<std::int32_t>(i));
       }
       all_.job_.add_program(std::move(steps_));
     }
@@ -163,13 +169,12 @@ class Translator {
           receive(instruction, listed, label);
           break;
         case InstructionKind::reduce_gradients:
-          if (!inside_.contains(label)) reduce(instruction, label);
+        case InstructionKind::update_weights:
+        case InstructionKind::gather_weights:
+          if (!inside_.contains(label)) of_bucket(instruction, label);
           break;
         case InstructionKind::reduce_norm:
           norm(label);
-          break;
-        case InstructionKind::update_weights:
-          update(instruction, label);
           break;
         case InstructionKind::all_reduce:
         case InstructionKind::all_gather:
@@ -213,16 +218,32 @@ class Translator {
       steps_.push_back({.kind = StepKind::receive, .slot = place.receiver_slot, .index = place.index, .label = label});
     }
 
-    void reduce(const Instruction& instruction, std::int32_t label) {
+    void of_bucket(const Instruction& instruction, std::int32_t label) {
       const Bucket& bucket = all_.program_.buckets[at(instruction.bucket)];
+      if (instruction.kind == InstructionKind::update_weights) return update(instruction, label);
+      if (instruction.kind == InstructionKind::gather_weights) {
+        gathers_ = true;
+        return start(bucket, all_.costs_.collective(InstructionKind::all_gather, all_.bytes_of(bucket), bucket.owners),
+                     label);
+      }
+      started_[instruction.bucket] = in_group_[all_.owners_.at(bucket.owners).at(rank_)];
+      start(bucket, all_.reduction_of(bucket), label);
+    }
+
+    void start(const Bucket& bucket, Seconds time, std::int32_t label) {
       const std::int16_t slot = all_.owners_.at(bucket.owners).at(rank_);
-      started_[instruction.bucket] = in_group_[slot];
       steps_.push_back({.kind = StepKind::start_collective,
                         .traffic = Traffic::gradients,
                         .slot = slot,
                         .index = in_group_[slot]++,
-                        .seconds = all_.reduction_of(bucket).value(),
+                        .seconds = time.value(),
                         .label = label});
+    }
+
+    // Weights in parts are not read before all parts are there.
+    void end_round(std::int32_t label) {
+      gathers_ = false;
+      steps_.push_back({.kind = StepKind::wait_started, .traffic = Traffic::gradients, .label = label});
     }
 
     void norm(std::int32_t label) {
@@ -244,7 +265,8 @@ class Translator {
                           .index = started_.at(instruction.bucket),
                           .label = label});
       }
-      Seconds time = all_.costs_.update(all_.bytes_of(bucket), rank_);
+      const auto parts = static_cast<std::int64_t>(is_sharded(all_.program_, bucket) ? bucket.owners.size() : 1);
+      Seconds time = all_.costs_.update(Bytes(all_.bytes_of(bucket).value() / parts), rank_);
       if (overwrites_stash(instruction.bucket)) time += all_.costs_.copy(all_.bytes_of(bucket), rank_);
       steps_.push_back({.seconds = time.value(), .label = label});
     }
@@ -302,13 +324,13 @@ class Translator {
       };
       bool any = false;
       // Gradients are complete from the last operator on: what stands behind the cut runs first.
-      for (const std::size_t position : attached_reductions(list, at(listed.position))) {
+      for (const std::size_t position : attached_to(list, at(listed.position))) {
         const auto cut = std::lower_bound(ops.begin(), ops.end(), list[position].op);
         if (cut != ops.end()) piece({cut, ops.end()});
         ops = {ops.begin(), cut};
         // The list between the two is all there: what is attached belongs to the same iteration.
         const auto its = label + static_cast<std::int32_t>(position) - listed.position;
-        reduce(list[position], its);
+        of_bucket(list[position], its);
         inside_.insert(its);
         any = true;
       }
@@ -321,7 +343,8 @@ class Translator {
     std::map<std::int32_t, std::int32_t> started_;   // by bucket: number of its last reduction in its group
     std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
     std::map<std::int32_t, KeptVersions> versions_;  // by stage
-    std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
+    std::set<std::int32_t> inside_;                  // labels of what has happened inside of a computation
+    bool gathers_ = false;                           // gathers are under way
   };
 
   const Graph& graph_;

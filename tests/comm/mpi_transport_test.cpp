@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/even_parts.h"
+
 namespace millrace::comm {
 namespace {
 
@@ -64,6 +66,37 @@ TEST(MpiTransport, GroupsReduceOverTheirMembersOnly) {
     EXPECT_EQ(value, 4.0);
   } else {
     EXPECT_EQ(value, 2.0);
+  }
+}
+
+// Sizes that no number of ranks divides, fewer elements than ranks, pieces and none.
+TEST(MpiTransport, HalvesOfASumAreTheSum) {
+  for (const std::int64_t limit : {std::int64_t{1} << 26, std::int64_t{56}}) {
+    MpiTransport transport(MPI_COMM_WORLD, {.largest_message_bytes = limit});
+    const int n = transport.size(), rank = transport.rank();
+    std::vector<int> all(static_cast<std::size_t>(n));
+    std::iota(all.begin(), all.end(), 0);
+    const GroupId group = transport.group(all);
+    for (const std::int64_t count : {0, 1, 2, 101}) {
+      std::vector<float> data(static_cast<std::size_t>(count));
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<float>((i + 1) * static_cast<std::size_t>(rank + 1));
+      transport.wait(transport.reduce_scatter(group, data.data(), count, Element::float32), nullptr);
+      const ElementRange own = even_part(count, n, rank);
+      const auto sum = [&](std::size_t i) {
+        return static_cast<float>((i + 1) * static_cast<std::size_t>(n * (n + 1) / 2));
+      };
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        const bool mine = static_cast<std::int64_t>(i) >= own.begin && static_cast<std::int64_t>(i) < own.end;
+        if (mine) {
+          EXPECT_EQ(data[i], sum(i));
+        } else {
+          data[i] = -1;
+        }
+      }
+      transport.wait(transport.all_gather(group, data.data(), count, Element::float32), nullptr);
+      for (std::size_t i = 0; i < data.size(); ++i) EXPECT_EQ(data[i], sum(i)) << count << " at " << i;
+    }
   }
 }
 
