@@ -139,12 +139,15 @@ kernels::EmulatedModel Emulation::model() const {
 comm::LinkModel Emulation::links() const {
   comm::LinkModel links;
   links.message = costs_.transfer;
-  links.all_reduce = [this](Bytes bytes, std::span<const int> ranks) {
-    return costs_.collective(InstructionKind::all_reduce, bytes, ranks);
+  const auto collective = [this](InstructionKind kind) {
+    return [this, kind](Bytes bytes, std::span<const int> ranks) { return costs_.collective(kind, bytes, ranks); };
   };
   links.collective = [this](comm::Collective kind, Bytes bytes, std::span<const int> ranks) {
     return costs_.collective(instruction_of(kind), bytes, ranks);
   };
+  links.all_reduce = collective(InstructionKind::all_reduce);
+  links.reduce_scatter = collective(InstructionKind::reduce_scatter);
+  links.all_gather = collective(InstructionKind::all_gather);
   links.half_duplex = session_.experiment.simulation.options.half_duplex;
   return links;
 }

@@ -51,6 +51,7 @@ Hiding hiding_of(const Experiment& experiment) {
 LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_limit) {
   LoweringOptions options;
   options.hiding = hiding_of(experiment);
+  options.shard_optimizer = experiment.train.shard_optimizer;
   if (options.hiding == Hiding::update && experiment.train.clip_norm > 0) {
     throw InvalidInput(
         fmt::format("{}: updates that wait for their own reduction only leave no norm for "
@@ -245,6 +246,32 @@ void require_norm(const Experiment& experiment, const std::string& schedule) {
                   cited(experiment, "train.clip_norm"), experiment.train.clip_norm, schedule));
 }
 
+// Parts of an update are put together once an iteration, when all of it is done.
+void require_shardable(const Experiment& experiment, const std::string& schedule) {
+  if (!experiment.train.shard_optimizer) return;
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidInput(fmt::format("{} true: {}", cited(experiment, "train.shard_optimizer"), why));
+  };
+  if ((schedules::by_name(schedule).capabilities & schedules::kSynchronous) == 0) {
+    refuse(
+        fmt::format("schedule {} updates weights while micro-batches are under way; leave it out, or take a "
+                    "synchronous schedule",
+                    schedule));
+  }
+  if (experiment.train.any_grid) {
+    refuse(
+        "train.reproducible any sums all gradients in one tree, of which every owner needs the whole; leave one of "
+        "them out");
+  }
+  if (experiment.plan.tensor_parallel > 1) {
+    refuse(fmt::format("plan.tensor_parallel {} has parameters in parts already; leave one of them out",
+                       experiment.plan.tensor_parallel));
+  }
+  if (experiment.plan.reduction == sim::Reduction::parameter_server) {
+    refuse("plan.reduction ps keeps all weights on a server; leave one of them out");
+  }
+}
+
 // \throws InvalidInput  patterns that match nothing.
 planner::RecomputeMask recompute_mask(const Session& session) {
   const PlanSection& section = session.experiment.plan;
@@ -315,7 +342,8 @@ planner::Ranking search(const planner::Request& request, const Experiment& exper
 }  // namespace
 
 plan::TrainingBytes training_bytes(const Experiment& experiment) {
-  return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train)};
+  return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train),
+          experiment.train.shard_optimizer};
 }
 
 void check_plan_settings(const Session& session, const Arguments& arguments) {
@@ -329,7 +357,10 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
     throw InvalidInput(fmt::format("{} has {} entries, the plan has {}", cited(session.experiment, "plan.warmup"),
                                    section.warmup.size(), counted(static_cast<std::int64_t>(stages), "stage")));
   }
-  for (const Choice& choice : section.schedules) require_norm(session.experiment, choice.name);
+  for (const Choice& choice : section.schedules) {
+    require_norm(session.experiment, choice.name);
+    require_shardable(session.experiment, choice.name);
+  }
 }
 
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange) {

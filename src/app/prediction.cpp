@@ -52,9 +52,11 @@ Prediction predict_plan(const Session& session, const Plan& plan, bool every_ran
   const std::vector<sim::Straggler> stragglers = stragglers_of(session);
   const std::int64_t batch = session.experiment.data.batch;
   Prediction out;
-  out.folded = every_rank ? planner::unfolded(plan, batch)
-                          : planner::fold_plan(plan, session.graph, batch, session.cluster, known.costs,
-                                               session.experiment.simulation.options, stragglers);
+  // Folding changes the number of owners, by which an optimizer is sharded.
+  out.folded = every_rank || session.experiment.train.shard_optimizer
+                   ? planner::unfolded(plan, batch)
+                   : planner::fold_plan(plan, session.graph, batch, session.cluster, known.costs,
+                                        session.experiment.simulation.options, stragglers);
   out.program = training_program(session, out.folded.plan, out.folded.batch, kAnyTag);
   out.run = planner::unfold(simulate_as_asked(session, out.program, planner::folded_costs(known.costs, out.folded),
                                               planner::folded_stragglers(stragglers, out.folded)),

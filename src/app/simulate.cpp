@@ -13,6 +13,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "planner/program_memory.h"
 #include "planner/simulated.h"
 #include "record/chrome_trace.h"
 #include "record/timeline_svg.h"
@@ -44,7 +45,8 @@ Profile profile_of(const Session& session, const Program& program, const Timelin
     for (const std::vector<RowInterval>& intervals : held.rows) {
       rows = std::max(rows, intervals[held.replica_of(static_cast<std::size_t>(index))].size());
     }
-    return bytes.footprint(held.ops, rows, held.recompute);
+    return planner::footprint_on(bytes.footprint(held.ops, rows, held.recompute), held,
+                                 static_cast<std::size_t>(index));
   });
 }
 

@@ -139,6 +139,7 @@ void read_train(const config::Field& field, Experiment& experiment) {
   train.evaluates = !evaluate.is_word("off");
   if (evaluate && train.evaluates) train.evaluate_every = evaluate.as(config::Integer{0});
   read_checkpoint(reader.field("checkpoint"), train);
+  if (const config::Field shard = reader.field("shard_optimizer")) train.shard_optimizer = shard.as(config::Boolean{});
   train.any_grid = reader.get("reproducible", config::OneOf{{"grid", "any"}}, "grid") == "any";
   train.maximum_skips = static_cast<int>(reader.get("maximum_skips", config::Integer{1, 1 << 30}, train.maximum_skips));
   train.stall_limit = reader.get("stall_limit", config::Duration{}, train.stall_limit);
@@ -160,6 +161,7 @@ Node write_train(const Experiment& experiment) {
   node.add("kernels", Node::quote(train.kernels));
   node.add("evaluate_every", train.evaluates ? integer(train.evaluate_every) : Node::quote("off"));
   node.add("checkpoint", write_checkpoint(train));
+  node.add("shard_optimizer", boolean(train.shard_optimizer));
   node.add("reproducible", Node::quote(train.any_grid ? "any" : "grid"));
   node.add("maximum_skips", integer(train.maximum_skips));
   node.add("stall_limit", config::to_node(config::Value(train.stall_limit)));

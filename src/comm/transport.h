@@ -49,6 +49,12 @@ class Transport {
   virtual GroupId group(std::span<const int> ranks) = 0;
   /// Sum over the group, in place, with a fixed order of additions for a fixed group and size.
   virtual Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) = 0;
+  /// The two halves of an all_reduce. Each member has a part of the data: even_part(count, members, place), members in
+  /// the order of the group; parts may be empty. reduce_scatter leaves in it the sum over the group, with a fixed order
+  /// of additions, two members as in all_reduce; what it leaves elsewhere is not told. all_gather brings every other
+  /// part from its member.
+  virtual Ticket reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) = 0;
+  virtual Ticket all_gather(GroupId group, void* data, std::int64_t count, Element element) = 0;
 
   /// A collective of `bytes` logical bytes that do not exist (kernels/storage.h), where time is modelled: it passes on
   /// a channel of its own, one after the other. Those in flight at once have the same ranks. No other transport has it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,34 +57,18 @@ void initial_values(const Tensor& tensor, std::int64_t count, std::uint64_t seed
 }
 
 StageParameters::StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
-                                 Storage storage, const Allocator& of_gradients)
-    : graph_(stage.graph), precision_(precision), storage_(storage), order_(order.begin(), order.end()) {
+                                 Storage storage, std::optional<GradientPlaces> gradients,
+                                 const Allocator& of_gradients)
+    : graph_(stage.graph),
+      precision_(precision),
+      storage_(storage),
+      order_(order.begin(), order.end()),
+      gradient_places_(gradients ? std::move(*gradients) : millrace::gradient_places(stage, order)) {
   index_of_.resize(graph_->tensors().size(), -1);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     index_of_[static_cast<std::size_t>(order_[i])] = static_cast<std::int32_t>(i);
-    Place place;
-    place.offset = elements_;
-    place.elements = parameter_elements(graph_->tensor(order_[i]));
-    elements_ += place.elements;
-    places_.push_back(std::move(place));
-  }
-
-  // The first use accumulates in the gradient itself, each further use in an accumulator behind all gradients.
-  gradient_elements_ = elements_;
-  for (const OpId id : stage.ops) {
-    const Operator& op = graph_->op(id);
-    for (const auto* tensors : {&op.parameters, &op.buffers}) {
-      for (const TensorId tensor : *tensors) {
-        place(tensor);  // of this stage
-        Place& used = places_[static_cast<std::size_t>(index_of_[static_cast<std::size_t>(tensor)])];
-        if (used.uses.empty()) {
-          used.uses.emplace_back(id, used.offset);
-        } else if (used.uses.back().first != id) {
-          used.uses.emplace_back(id, gradient_elements_);
-          gradient_elements_ += used.elements;
-        }
-      }
-    }
+    places_.push_back({elements_, parameter_elements(graph_->tensor(order_[i]))});
+    elements_ += places_.back().elements;
   }
   if (storage_ == Storage::none) return;
   values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
@@ -91,12 +76,12 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
                             : std::make_shared<std::byte[]>(static_cast<std::size_t>(gradient_bytes()));
 }
 
-const StageParameters::Place& StageParameters::place(TensorId tensor) const {
+std::size_t StageParameters::position(TensorId tensor) const {
   const auto id = static_cast<std::size_t>(tensor);
   if (id >= index_of_.size() || index_of_[id] < 0) {
     throw std::logic_error(fmt::format("tensor {} is not in the stage's order of parameters", tensor));
   }
-  return places_[static_cast<std::size_t>(index_of_[id])];
+  return static_cast<std::size_t>(index_of_[id]);
 }
 
 void StageParameters::initialize(std::uint64_t seed) {
@@ -117,13 +102,15 @@ void* StageParameters::at(std::byte* block, std::int64_t element) const {
 void* StageParameters::value(TensorId tensor) { return at(values_.get(), place(tensor).offset); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
-  for (const auto& [op, offset] : place(tensor).uses) {
+  for (const auto& [op, offset] : gradient_places_.places[position(tensor)].uses) {
     if (op == user) return at(gradients_.get(), offset);
   }
   throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
 }
 
-void* StageParameters::gradient(TensorId tensor) { return at(gradients_.get(), place(tensor).offset); }
+void* StageParameters::gradient(TensorId tensor) {
+  return at(gradients_.get(), gradient_places_.places[position(tensor)].first);
+}
 
 void* StageParameters::value_range(std::size_t first) { return value(order_.at(first)); }
 void* StageParameters::gradient_range(std::size_t first) { return gradient(order_.at(first)); }
@@ -139,8 +126,11 @@ void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
     const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
-    if (places_[i].uses.empty()) std::memset(gradients_.get() + places_[i].offset * size, 0, bytes);
-    for (const auto& [op, offset] : places_[i].uses) std::memset(gradients_.get() + offset * size, 0, bytes);
+    const GradientPlaces::Place& place = gradient_places_.places[i];
+    std::memset(gradients_.get() + place.first * size, 0, bytes);
+    for (const auto& [op, offset] : place.uses) {
+      if (offset != place.first) std::memset(gradients_.get() + offset * size, 0, bytes);
+    }
   }
 }
 
@@ -148,14 +138,16 @@ void StageParameters::combine_uses(std::size_t first, std::size_t count) {
   if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
-    const Place& place = places_.at(i);
-    for (std::size_t use = 1; use < place.uses.size(); ++use) {
-      std::byte* sum = gradients_.get() + place.offset * size;
-      std::byte* term = gradients_.get() + place.uses[use].second * size;
+    const GradientPlaces::Place& place = gradient_places_.places.at(i);
+    const std::int64_t elements = places_[i].elements;
+    for (const auto& [op, offset] : place.uses) {
+      if (offset == place.first) continue;
+      std::byte* sum = gradients_.get() + place.first * size;
+      std::byte* term = gradients_.get() + offset * size;
       if (precision_ == Precision::fp64) {
-        move_into(reinterpret_cast<double*>(sum), reinterpret_cast<double*>(term), place.elements);
+        move_into(reinterpret_cast<double*>(sum), reinterpret_cast<double*>(term), elements);
       } else {
-        move_into(reinterpret_cast<float*>(sum), reinterpret_cast<float*>(term), place.elements);
+        move_into(reinterpret_cast<float*>(sum), reinterpret_cast<float*>(term), elements);
       }
     }
   }
@@ -193,6 +185,6 @@ const void* StageParameters::value(TensorId tensor, int copy) const {
 }
 
 std::int64_t StageParameters::value_bytes() const { return elements_ * real_bytes(precision_); }
-std::int64_t StageParameters::gradient_bytes() const { return gradient_elements_ * real_bytes(precision_); }
+std::int64_t StageParameters::gradient_bytes() const { return gradient_places_.elements * real_bytes(precision_); }
 
 }  // namespace millrace::kernels

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "graph/gradient_places.h"
 #include "graph/stage_graph.h"
 #include "kernels/precision.h"
 #include "kernels/storage.h"
@@ -22,17 +24,21 @@ using Allocator = std::function<std::shared_ptr<std::byte[]>(std::int64_t bytes)
 
 /// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
 /// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
-/// by combine_uses(): the sum then does not depend on where stages are cut. The first of them is the gradient itself,
-/// and combine_uses() empties the others.
+/// by combine_uses(): the sum then does not depend on where stages are cut. Where the first of them is the gradient
+/// itself it stays there; combine_uses() empties the others.
+/// Gradients of buckets that are updated within the backward may lie in each other's place (GradientPlaces): whoever
+/// updates one empties it before the next needs the place.
 /// The "gradient" of a buffer (running statistic) is the weighted sum of the statistics of the micro-batches.
 class StageParameters {
  public:
   /// \param stage  its graph must outlive this.
   /// \param order  all parameters and buffers of the stage, each once, in storage order.
   /// \param storage  none: nothing is allocated, values and gradients are null, what works on them does nothing.
+  /// \param gradients  where gradients lie, each bucket in one range; without: one after the other.
   /// \param of_gradients  where their memory comes from; empty: the heap
   StageParameters(const StageGraph& stage, std::span<const TensorId> order, Precision precision,
-                  Storage storage = Storage::real, const Allocator& of_gradients = {});
+                  Storage storage = Storage::real, std::optional<GradientPlaces> gradients = std::nullopt,
+                  const Allocator& of_gradients = {});
 
   /// Values from the tensors' initializers: functions of (seed, tensor name, index) alone.
   void initialize(std::uint64_t seed);
@@ -82,14 +88,15 @@ class StageParameters {
   std::int64_t value_bytes() const;
   std::int64_t copy_bytes() const { return copies() * value_bytes(); }
   std::int64_t gradient_bytes() const;
+  const GradientPlaces& gradient_places() const { return gradient_places_; }
 
  private:
   struct Place {
-    std::int64_t offset = 0;
+    std::int64_t offset = 0;  // in the values
     std::int64_t elements = 0;
-    std::vector<std::pair<OpId, std::int64_t>> uses;  // operator, offset of its accumulator in gradients_
   };
-  const Place& place(TensorId tensor) const;
+  std::size_t position(TensorId tensor) const;
+  const Place& place(TensorId tensor) const { return places_[position(tensor)]; }
   static std::size_t index(int copy) { return static_cast<std::size_t>(copy); }
   void* at(std::byte* block, std::int64_t element) const;
 
@@ -99,8 +106,8 @@ class StageParameters {
   std::vector<TensorId> order_;
   std::vector<std::int32_t> index_of_;  // by tensor id; -1 where not of this stage
   std::vector<Place> places_;           // in storage order
+  GradientPlaces gradient_places_;
   std::int64_t elements_ = 0;
-  std::int64_t gradient_elements_ = 0;
   std::unique_ptr<std::byte[]> values_;
   std::shared_ptr<std::byte[]> gradients_;
   std::uint64_t version_ = 1;

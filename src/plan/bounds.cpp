@@ -23,12 +23,16 @@ double bytes_of(const Problem& problem, std::span<const TensorId> ids) {
   return static_cast<double>(bytes.value());
 }
 
-// Weights, gradients and optimizer state of what an operator owns, as plan::AnalyticBytes counts them.
-double state_bytes(const Problem& problem, std::span<const TensorId> parameters, std::span<const TensorId> buffers) {
+// Weights, gradients and optimizer state of what an operator owns, as plan::AnalyticBytes counts them. Where programs
+// are judged, gradients may lie in each other's place, and an optimizer may be in as many parts as there are devices.
+double state_bytes(const Problem& problem, Judge judge, std::span<const TensorId> parameters,
+                   std::span<const TensorId> buffers) {
   double elements = 0;
   for (const TensorId id : parameters) elements += static_cast<double>(parameter_elements(problem.graph->tensor(id)));
-  return 2 * (bytes_of(problem, parameters) + bytes_of(problem, buffers)) +
-         elements * static_cast<double>(problem.sizes.optimizer_per_parameter);
+  const double values = bytes_of(problem, parameters) + bytes_of(problem, buffers);
+  const double parts = problem.sizes.shard_optimizer ? problem.cluster->size() : 1;
+  return (judge == Judge::closed_form ? 2 : 1) * values +
+         elements * static_cast<double>(problem.sizes.optimizer_per_parameter) / parts;
 }
 
 // Bytes below which the fullest device cannot be.
@@ -36,8 +40,8 @@ double least_peak(const Problem& problem, Judge judge) {
   const Graph& graph = *problem.graph;
   double largest = 0;
   for (const Operator& op : graph.operators())
-    largest = std::max(largest, state_bytes(problem, op.parameters, op.buffers));
-  double all = state_bytes(problem, graph.parameters(), graph.buffers());
+    largest = std::max(largest, state_bytes(problem, judge, op.parameters, op.buffers));
+  double all = state_bytes(problem, judge, graph.parameters(), graph.buffers());
   if (judge == Judge::closed_form && problem.recompute == Recompute::none) {
     std::vector<OpId> ops(static_cast<std::size_t>(graph.size()));
     std::iota(ops.begin(), ops.end(), 0);

@@ -308,7 +308,21 @@ class Evaluation {
     if (!is_new) return entry->second;
     entry->second = parts == nullptr ? bytes_.footprint(stage.ops, rows, stage.recompute)
                                      : bytes_.part_footprint(parts, shard, stage.ops, rows, stage.recompute);
+    const std::int64_t owners = problem_.sizes.shard_optimizer ? owners_of(stage) : 1;
+    entry->second.optimizer = Bytes((entry->second.optimizer.value() + owners - 1) / owners);
     return entry->second;
+  }
+
+  // At least so many devices hold each parameter of a stage: all that have the same operators, and one of each pipeline
+  // that cuts them otherwise.
+  std::int64_t owners_of(const Stage& stage) const {
+    std::int64_t owners = 0;
+    for (const Pipeline& pipeline : plan_.pipelines) {
+      const auto same = std::find_if(pipeline.stages.begin(), pipeline.stages.end(),
+                                     [&](const Stage& other) { return other.ops == stage.ops; });
+      owners += same == pipeline.stages.end() ? 1 : static_cast<std::int64_t>(same->devices.size());
+    }
+    return owners;
   }
 
   // The device that is furthest over its limit is named by its stages, with the limit that it would need.

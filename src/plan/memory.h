@@ -15,11 +15,12 @@ namespace millrace::plan {
 struct TrainingBytes {
   std::int64_t real = 4;                     ///< of a real number
   std::int64_t optimizer_per_parameter = 0;  ///< state of one parameter element: SGD momentum 4, Adam 8 in fp32
+  bool shard_optimizer = false;              ///< the owners of a parameter keep a part of its state each
 };
 
 /// Bytes of one stage on one replica, for a number of rows a micro-batch.
 struct StageFootprint {
-  Bytes weights{};    ///< parameters and buffers
+  Bytes weights{};  ///< parameters and buffers
   Bytes gradients{};
   Bytes optimizer{};
   Bytes per_slot{};   ///< kept for each live micro-batch: what backward reads, and the stage's border tensors

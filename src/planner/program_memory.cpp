@@ -2,6 +2,7 @@
 #include "planner/program_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/hash.h"
 #include "program/kept_versions.h"
@@ -59,12 +60,14 @@ class Stepping {
       for (const std::vector<RowInterval>& intervals : stage.rows) {
         rows = std::max(rows, intervals[stage.replica_of(i)].size());
       }
+      // Parts of the optimizer's state differ by one element: the first replica with so many rows has a longest one.
       const std::size_t shard = stage.parts == nullptr ? 0 : i % static_cast<std::size_t>(stage.tensor_parallel);
       const auto [entry, is_new] = footprints_.try_emplace({s, shard, rows});
       if (is_new) {
-        entry->second = stage.parts == nullptr
-                            ? bytes.footprint(stage.ops, rows, stage.recompute)
-                            : bytes.part_footprint(stage.parts, shard, stage.ops, rows, stage.recompute);
+        entry->second = footprint_on(stage.parts == nullptr
+                                         ? bytes.footprint(stage.ops, rows, stage.recompute)
+                                         : bytes.part_footprint(stage.parts, shard, stage.ops, rows, stage.recompute),
+                                     stage, i);
       }
       const plan::StageFootprint& one = entry->second;
       const auto rank = static_cast<std::size_t>(stage.ranks[i]);
@@ -127,6 +130,15 @@ plan::StageFootprint KnownFootprints::part_footprint(const std::shared_ptr<const
   const auto [entry, is_new] = known_parts_.try_emplace({parts, shard, hash64(std::as_bytes(recompute)), rows});
   if (is_new) entry->second = from_->part_footprint(parts, shard, ops, rows, recompute);
   return entry->second;
+}
+
+plan::StageFootprint footprint_on(plan::StageFootprint alone, const ProgramStage& stage, std::size_t index) {
+  const auto part = [](Bytes all, double share) {
+    return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(all.value()) * share)));
+  };
+  alone.gradients = part(alone.gradients, stage.gradient_share);
+  if (!stage.optimizer_shares.empty()) alone.optimizer = part(alone.optimizer, stage.optimizer_shares[index]);
+  return alone;
 }
 
 ProgramMemory program_memory(const Program& program, const plan::StageBytes& bytes) {

@@ -31,6 +31,10 @@ class KnownFootprints : public plan::StageBytes {
   mutable std::map<Part, plan::StageFootprint> known_parts_;  // by parts, shard, hash of what is recomputed, rows
 };
 
+/// Of a stage on the rank with `index` in it, less the gradients that lie in each other's place and the optimizer state
+/// that others keep. \param alone  what the stage takes by itself
+plan::StageFootprint footprint_on(plan::StageFootprint alone, const ProgramStage& stage, std::size_t index);
+
 struct ProgramMemory {
   std::int64_t peak() const;  ///< of the fullest rank, in bytes
 

@@ -157,9 +157,11 @@ class Ranker {
 
   // Equal parts of the plan once. Rows of the timeline are of no use here.
   Trial simulate(Plan plan) {
+    const bool shards = problem_.sizes.shard_optimizer;  // by the number of owners, which folding changes
     const FoldedPlan folded =
-        fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
-    LoweringOptions lowering{.hiding = settings_.hiding};
+        shards ? unfolded(plan, problem_.batch)
+               : fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
+    LoweringOptions lowering{.hiding = settings_.hiding, .shard_optimizer = shards};
     if (problem_.tensor != nullptr) lowering.parts = problem_.tensor->parts(folded.plan);
     const Program program =
         lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch, lowering);

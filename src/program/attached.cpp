@@ -16,10 +16,15 @@ bool is_computation(InstructionKind kind) {
   }
 }
 
-std::vector<std::size_t> attached_reductions(std::span<const Instruction> list, std::size_t position) {
+bool is_of_bucket(InstructionKind kind) {
+  return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights ||
+         kind == InstructionKind::gather_weights;
+}
+
+std::vector<std::size_t> attached_to(std::span<const Instruction> list, std::size_t position) {
   std::vector<std::size_t> found;
   for (std::size_t i = position + 1; i < list.size() && !is_computation(list[i].kind); ++i) {
-    if (list[i].kind == InstructionKind::reduce_gradients && list[i].op >= 0) found.push_back(i);
+    if (is_of_bucket(list[i].kind) && list[i].op >= 0) found.push_back(i);
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// Reductions that may start inside of a computation (METHODS 5, level 2).
+// Reductions and updates that happen inside of a computation (METHODS 5, level 2).
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,11 @@ namespace millrace {
 /// Forward, backward and its halves, recompute.
 bool is_computation(InstructionKind kind);
 
-/// Positions of the reductions that are attached to the computation at `position` of `list` (Instruction::op), in the
-/// order in which they start.
-std::vector<std::size_t> attached_reductions(std::span<const Instruction> list, std::size_t position);
+/// reduce_gradients, update_weights or gather_weights.
+bool is_of_bucket(InstructionKind kind);
+
+/// Positions of what is attached to the computation at `position` of `list` (Instruction::op), in the order in which it
+/// happens.
+std::vector<std::size_t> attached_to(std::span<const Instruction> list, std::size_t position);
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "graph/footprint.h"
 #include "program/part_collectives.h"
+#include "program/storage_order.h"
 
 namespace millrace {
 namespace {
@@ -143,6 +144,37 @@ OpId completing_op(const Graph& graph, const Bucket& bucket, const ProgramStage&
     }
   }
   return -1;
+}
+
+std::int64_t bucket_elements(const Graph& graph, const Bucket& bucket) {
+  std::int64_t elements = 0;
+  for (const TensorId tensor : bucket.tensors) elements += parameter_elements(graph.tensor(tensor));
+  return elements;
+}
+
+ElementRange updated_part(const Graph& graph, const Program& program, const Bucket& bucket, int owner) {
+  const std::int64_t elements = bucket_elements(graph, bucket);
+  if (!is_sharded(program, bucket)) return {0, elements};
+  const auto place = std::lower_bound(bucket.owners.begin(), bucket.owners.end(), owner) - bucket.owners.begin();
+  return even_part(elements, static_cast<std::int64_t>(bucket.owners.size()), place);
+}
+
+std::optional<std::vector<ElementRange>> kept_states(const Graph& graph, const Program& program, std::int32_t stage,
+                                                     int rank) {
+  if (!program.shard_optimizer) return std::nullopt;
+  std::vector<ElementRange> kept;
+  std::int64_t first = 0;
+  for (const StoredBucket& stored : stored_buckets(program, stage)) {
+    const Bucket& bucket = program.buckets[static_cast<std::size_t>(stored.bucket)];
+    const ElementRange part = updated_part(graph, program, bucket, rank);
+    if (!kept.empty() && kept.back().end == first + part.begin) {
+      kept.back().end = first + part.end;
+    } else if (part.size() > 0) {
+      kept.push_back({first + part.begin, first + part.end});
+    }
+    first += bucket_elements(graph, bucket);
+  }
+  return kept;
 }
 
 }  // namespace millrace

@@ -38,6 +38,7 @@ std::string describe(const Graph& graph, const Program& program, const Instructi
       return describe_transfer(graph, program, instruction);
     case InstructionKind::reduce_gradients:
     case InstructionKind::update_weights:
+    case InstructionKind::gather_weights:
       return describe_bucket(graph, program, instruction);
     case InstructionKind::reduce_norm:
       return std::string(name(instruction.kind));

@@ -7,11 +7,11 @@
 namespace millrace {
 
 std::string_view name(InstructionKind kind) {
-  static constexpr std::array<std::string_view, 19> kNames{
+  static constexpr std::array<std::string_view, 20> kNames{
       "forward",         "backward",         "backward_input", "backward_weight",  "receive_activation",
       "send_activation", "receive_gradient", "send_gradient",  "reduce_gradients", "reduce_norm",
       "update_weights",  "recompute",        "all_reduce",     "all_gather",       "reduce_scatter",
-      "all_to_all",      "stash_weights",    "load_weights",   "drop_stash"};
+      "all_to_all",      "stash_weights",    "load_weights",   "drop_stash",       "gather_weights"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

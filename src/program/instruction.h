@@ -18,8 +18,11 @@ enum class InstructionKind : std::uint8_t {
   /// Starts the all-reduce of a bucket over its owners. With `op` set it is attached to the computation in front of it
   /// in the list, the bucket's last contribution: it may start inside of it, when the backward of `op` is done.
   reduce_gradients,
-  reduce_norm,     ///< the global gradient norm, over all ranks; waits for the reductions that its rank has started
-  update_weights,  ///< waits for the bucket's reduction, then the optimizer step
+  reduce_norm,  ///< the global gradient norm, over all ranks; waits for the reductions that its rank has started
+  /// Waits for the bucket's reduction, then the optimizer step. With `op` set it is attached to a computation, like
+  /// reduce_gradients: it runs inside of it when the backward of `op` is done, and its gradients need no place any
+  /// more.
+  update_weights,
   /// Computes the stage's dropped activations (ProgramStage::recompute) of a micro-batch again, from those kept. Stands
   /// before the backward (backward_input) that reads them; what it makes lives until that backward (backward_weight)
   /// ends. Segment by segment: only the largest segment between kept tensors exists at once.
@@ -38,7 +41,10 @@ enum class InstructionKind : std::uint8_t {
   /// drop_stash ends it.
   stash_weights,
   load_weights,
-  drop_stash
+  drop_stash,
+  /// Of a bucket whose owners update a part each (Program::shard_optimizer): starts giving all of them all parts, after
+  /// update_weights. An iteration ends on its rank when all parts are there.
+  gather_weights
 };
 
 /// "forward", "send_activation", …
@@ -50,8 +56,8 @@ struct Instruction {
   std::int32_t stage = -1;        ///< index in Program::stages
   std::int32_t micro_batch = -1;  ///< within the stage's pipeline
   std::int32_t transfer = -1;     ///< index in Program::transfers: sends and receives
-  std::int32_t bucket = -1;       ///< index in Program::buckets: reduce_gradients, update_weights
-  std::int32_t op = -1;           ///< reduce_gradients: the operator whose backward completes the bucket
+  std::int32_t bucket = -1;       ///< index in Program::buckets: reduce_gradients, update_weights, gather_weights
+  std::int32_t op = -1;           ///< those of buckets: the operator whose backward it waits for
   std::int32_t collective = -1;   ///< index in Program::collectives: all_reduce … all_to_all
   /// Of a computation that collectives divide, and of a backward_weight that ProgramStage::weight_cuts divide: from 0,
   /// in the order of execution.

@@ -14,6 +14,8 @@
 #include "program/liveness.h"
 #include "program/part_collectives.h"
 #include "program/rank_writer.h"
+#include "program/recycled_gradients.h"
+#include "program/storage_order.h"
 #include "program/tags.h"
 #include "program/transfers.h"
 
@@ -75,14 +77,34 @@ void check_action(const Program& program, const ComputeAction& action) {
   }
 }
 
+bool updates_by_itself(const ComputeOrder& order) {
+  const auto& ranks = order.ranks();
+  return std::any_of(ranks.begin(), ranks.end(), [](const std::vector<ComputeAction>& rank) {
+    return std::any_of(rank.begin(), rank.end(), [](const ComputeAction& a) { return a.kind == ComputeKind::update; });
+  });
+}
+
+void require_shardable(const Program& program, const ComputeOrder& order) {
+  if (!program.shard_optimizer || !program.training) return;
+  if (updates_by_itself(order)) {
+    throw InvalidInput(
+        "train.shard_optimizer: the schedule updates weights while other micro-batches are under way, which cannot "
+        "wait "
+        "for the parts of other replicas; leave it out, or take a synchronous schedule");
+  }
+  for (const ProgramStage& stage : program.stages) {
+    if (stage.tensor_parallel == 1) continue;
+    throw InvalidInput(fmt::format(
+        "train.shard_optimizer: stage {} of pipeline {} has tensor_parallel {}, whose parameters are in parts already; "
+        "leave one of them out",
+        stage.ref.stage, stage.ref.pipeline, stage.tensor_parallel));
+  }
+}
+
 // A stage that updates its weights in the midst of an iteration cannot wait for another stage's contribution; the same
 // stage of other pipelines updates at the same place.
 void require_own_parameters(const Graph& graph, const Program& program, const ComputeOrder& order) {
-  const auto& ranks = order.ranks();
-  const bool updates = std::any_of(ranks.begin(), ranks.end(), [](const std::vector<ComputeAction>& rank) {
-    return std::any_of(rank.begin(), rank.end(), [](const ComputeAction& a) { return a.kind == ComputeKind::update; });
-  });
-  if (!updates) return;
+  if (!updates_by_itself(order)) return;
   for (const Bucket& bucket : program.buckets) {
     const auto place = [&](std::int32_t s) { return program.stages[static_cast<std::size_t>(s)].ref.stage; };
     const bool one_place = std::all_of(bucket.stages.begin(), bucket.stages.end(),
@@ -101,6 +123,20 @@ void fill_in_slots(Program& program) {
     const std::vector<int> peaks = peak_live_micro_batches(program, static_cast<std::int32_t>(s));
     stage.slots = 1;
     for (const int rank : stage.ranks) stage.slots = std::max(stage.slots, peaks[static_cast<std::size_t>(rank)]);
+  }
+}
+
+void fill_in_shares(const Graph& graph, Program& program, std::int32_t s) {
+  ProgramStage& stage = program.stages[static_cast<std::size_t>(s)];
+  std::int64_t all = 0;
+  for (const StoredBucket& stored : stored_buckets(program, s)) {
+    all += bucket_elements(graph, program.buckets[static_cast<std::size_t>(stored.bucket)]);
+  }
+  for (const int rank : stage.ranks) {
+    std::int64_t kept = 0;
+    const std::vector<ElementRange> ranges = kept_states(graph, program, s, rank).value();
+    for (const ElementRange& range : ranges) kept += range.size();
+    stage.optimizer_shares.push_back(all == 0 ? 1.0 : static_cast<double>(kept) / static_cast<double>(all));
   }
 }
 
@@ -127,15 +163,22 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
       if (action.kind == ComputeKind::update) program.norm = false;
     }
   }
-  program.post_validation = options.post_validation && program.norm;
+  program.shard_optimizer = options.shard_optimizer;
+  require_shardable(program, order);
+  // Parts would have to be gathered before the norm is known, and once more where it takes them back.
+  program.post_validation = options.post_validation && program.norm && !program.shard_optimizer;
   if (program.post_validation) program.overlap = 1;
   std::vector<std::int64_t> deferred;
   if (training) deferred = divide_deferred_weights(graph, program, order.deferred_weights());
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
-    RankWriter writer(graph, program, crossings, static_cast<int>(rank), options.hiding);
+    RankWriter writer(graph, program, crossings, static_cast<int>(rank), options);
     program.ranks[rank] = writer.write(defer_weights(order.ranks()[rank], program, deferred));
   }
   fill_in_slots(program);
+  for (std::size_t s = 0; s < program.stages.size() && training; ++s) {
+    program.stages[s].gradient_share = gradient_share(graph, program, static_cast<std::int32_t>(s));
+    if (program.shard_optimizer) fill_in_shares(graph, program, static_cast<std::int32_t>(s));
+  }
   return program;
 }
 

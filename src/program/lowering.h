@@ -26,6 +26,10 @@ struct LoweringOptions {
   /// The norm is known and checked a round after the updates (Program::post_validation): no rank waits for it before
   /// the forwards of the next iteration. For schedules that flush.
   bool post_validation = false;
+  /// Updates run inside of the backward that completes their bucket, where nothing forbids it (RankWriter); needs
+  /// Hiding::update.
+  bool fuse_updates = true;
+  bool shard_optimizer = false;  ///< Program::shard_optimizer; for schedules that flush
   /// Of tensor-parallel stages, by flat index of the stage, in the order of execution.
   std::vector<TensorCollective> collectives{};
   /// Of all stages, by flat index; empty: none are known. They give the collectives, too.
@@ -39,9 +43,10 @@ struct LoweringOptions {
 /// stages of the same rank in their place. A rank that holds several consumers of a tensor receives it once. Where a
 /// stage recomputes, that stands before the receives of its backward.
 /// Buckets are reduced in their order, each as soon as it and all before it are complete on the rank. A bucket with
-/// one owner has no reduce_gradients, only its update. Every rank enters reduce_norm, with or without parameters,
-/// unless there is none. What an order with `update` actions gathers is reduced and applied where they
-/// stand, without a norm. Weight gradients that the order defers follow all else, layer by layer.
+/// one owner has no reduce_gradients, only its update. Where the optimizer is sharded, gather_weights follows every
+/// other. Every rank enters reduce_norm, with or without parameters, unless there is none. What an order with `update`
+/// actions gathers is reduced and applied where they stand, without a norm. Weight gradients that the order defers
+/// follow all else, layer by layer.
 /// \pre  the plan is valid for the graph.
 /// \throws InvalidInput  stages of a pipeline that share some devices and not all; parameters tied across stages with
 ///                       an order that updates by itself; more edges between two ranks than tags; weight gradients

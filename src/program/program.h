@@ -31,6 +31,11 @@ struct ProgramStage {
   /// Where deferred weight gradients are divided, descending: segment k of a backward_weight begins with operator
   /// weight_cuts[k] and ends before the segment that ran before it; the last one begins with the stage.
   std::vector<OpId> weight_cuts{};
+  /// Of the memory that gradients of all parameters take at once: buckets that are updated within the backward lie in
+  /// each other's place (program/recycled_gradients.h).
+  double gradient_share = 1;
+  std::vector<double>
+      optimizer_shares{};  ///< by index in `ranks`: of the state of all parameters, what it keeps; empty: all
 
   std::size_t replica_of(std::size_t index) const { return index / static_cast<std::size_t>(tensor_parallel); }
 };
@@ -67,8 +72,8 @@ struct Bucket {
 /// A collective inside a tensor-parallel stage, the same for every micro-batch and replica.
 struct TensorCollective {
   InstructionKind kind = InstructionKind::all_reduce;
-  std::int32_t stage = -1;     ///< index in Program::stages
-  bool backward = false;       ///< in the backward (backward_input), else in the forward (and recompute)
+  std::int32_t stage = -1;  ///< index in Program::stages
+  bool backward = false;    ///< in the backward (backward_input), else in the forward (and recompute)
   OpId op = -1;  ///< stands behind this operator's part of the computation; one number behind the stage's: before all
   std::int64_t row_bytes = 0;  ///< logical bytes of one row: METHODS 7 gives what each kind moves of them
   /// In a backward that is not split, ranks wait for it only behind the weight gradients of `op`.
@@ -99,6 +104,10 @@ struct Program {
   /// its first backward. Where it says that gradients should have been clipped, or are not finite, every rank takes its
   /// updates back, makes them as they should have been, and begins the round again (post-validation, METHODS 2).
   bool post_validation = false;
+  /// The owners of a bucket, where there are several, keep the optimizer's state of one part each (even_part of its
+  /// elements, in their order): reduce_gradients leaves them with the sum of theirs alone, update_weights steps over
+  /// it, and gather_weights gives everyone all parts.
+  bool shard_optimizer = false;
   int overlap = 0;  ///< highest lag of an instruction; 0: the program ends with all that it began
   std::vector<ProgramStage> stages;
   std::vector<Transfer> transfers;

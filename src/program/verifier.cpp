@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "program/attached.h"
 #include "program/verifier_parts.h"
 
 namespace millrace {
@@ -19,10 +20,6 @@ bool in_range(std::int32_t index, std::size_t size) { return index >= 0 && stati
 bool is_transfer(InstructionKind kind) {
   return kind == InstructionKind::receive_activation || kind == InstructionKind::send_activation ||
          kind == InstructionKind::receive_gradient || kind == InstructionKind::send_gradient;
-}
-
-bool is_bucket(InstructionKind kind) {
-  return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights;
 }
 
 bool is_collective(InstructionKind kind) {
@@ -99,7 +96,7 @@ void check_indices(const Program& program, Findings& findings) {
         findings.add(
             fmt::format("rank {}, instruction {} ({}): {} {} does not exist", rank, i, name(at.kind), what, index));
       };
-      if (is_bucket(at.kind)) {
+      if (is_of_bucket(at.kind)) {
         if (!in_range(at.bucket, program.buckets.size())) fault("bucket", at.bucket);
       } else if (at.kind != InstructionKind::reduce_norm) {
         if (!in_range(at.stage, program.stages.size())) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/index.h"
+#include "program/attached.h"
 #include "program/buckets.h"
 #include "program/describe.h"
 #include "program/part_collectives.h"
@@ -55,7 +56,7 @@ void check_owners(const Graph& graph, const Program& program, Findings& findings
   }
 }
 
-// Buckets of one set of owners are reduced in one order by all of them: theirs is one channel.
+// Buckets of one set of owners are reduced and gathered in one order by all of them: theirs is one channel.
 void check_order_of_groups(const Graph& graph, const Program& program, Findings& findings) {
   struct First {
     int rank = -1;
@@ -63,13 +64,15 @@ void check_order_of_groups(const Graph& graph, const Program& program, Findings&
   };
   std::map<std::vector<int>, First> groups;
   const auto bucket_at = [&](int rank, std::size_t position) {
-    return program.ranks[static_cast<std::size_t>(rank)].instructions[position].bucket;
+    const Instruction& at = program.ranks[static_cast<std::size_t>(rank)].instructions[position];
+    return std::pair(at.kind, at.bucket);
   };
   for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
     std::map<std::vector<int>, std::vector<std::size_t>> own;
     const std::vector<Instruction>& list = program.ranks[static_cast<std::size_t>(rank)].instructions;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].kind != InstructionKind::reduce_gradients) continue;
+      if (list[i].kind != InstructionKind::reduce_gradients && list[i].kind != InstructionKind::gather_weights)
+        continue;
       own[program.buckets[static_cast<std::size_t>(list[i].bucket)].owners].push_back(i);
     }
     for (auto& [owners, positions] : own) {
@@ -79,8 +82,8 @@ void check_order_of_groups(const Graph& graph, const Program& program, Findings&
       for (std::size_t i = 0; i < std::min(positions.size(), first.positions.size()); ++i) {
         if (bucket_at(rank, positions[i]) == bucket_at(first.rank, first.positions[i])) continue;
         findings.add(
-            fmt::format("{} (instruction {}) meets {} (instruction {}): ranks that share buckets reduce them in "
-                        "one order",
+            fmt::format("{} (instruction {}) meets {} (instruction {}): ranks that share buckets reduce and "
+                        "gather them in one order",
                         describe(graph, program, first.rank, first.positions[i]), first.positions[i],
                         describe(graph, program, rank, positions[i]), positions[i]));
         break;
@@ -97,9 +100,12 @@ struct Gathered {
   std::size_t reduction = 0;          // position
   bool reduced = false;
   bool unvalidated = false;  // updated, and its norm is not known
+  bool in_parts = false;     // updated, and the parts of others are not asked for
   int reductions = 0;
   int updates = 0;
-  int iteration = -1;  // of the contributions
+  int updated_in = -1;     // iteration
+  int listed_updates = 0;  // in the rank's list
+  int iteration = -1;      // of the contributions
 };
 
 class ReductionCheck {
@@ -114,6 +120,9 @@ class ReductionCheck {
     for (std::size_t b = 0; b < program.buckets.size(); ++b) {
       const std::vector<int>& owners = program.buckets[b].owners;
       if (std::binary_search(owners.begin(), owners.end(), rank)) owned_.push_back(b);
+    }
+    for (const Instruction& at : program.ranks[static_cast<std::size_t>(rank)].instructions) {
+      if (at.kind == InstructionKind::update_weights) ++gathered_[static_cast<std::size_t>(at.bucket)].listed_updates;
     }
   }
 
@@ -150,6 +159,9 @@ class ReductionCheck {
       expect(b, "updates", bucket.updates, owns);
     } else if (owns && (bucket.updates == 0 || bucket.since_update > 0)) {
       findings_.add(fmt::format("rank {} gathers gradients of bucket {} that it never applies", rank_, b));
+    }
+    if (bucket.in_parts) {
+      findings_.add(fmt::format("rank {} updates its part of bucket {} and never gathers those of others", rank_, b));
     }
     if (owns && program_.buckets[b].owners.size() > 1 && bucket.reductions != bucket.updates) {
       findings_.add(fmt::format("rank {} reduces bucket {} {} times and updates it {} times", rank_, b,
@@ -188,6 +200,8 @@ class ReductionCheck {
         return;
       case InstructionKind::update_weights:
         return update(at);
+      case InstructionKind::gather_weights:
+        return gather(at);
       default:
         return;
     }
@@ -199,7 +213,11 @@ class ReductionCheck {
       if (!std::binary_search(stages.begin(), stages.end(), at.stage)) continue;
       if (at.kind == InstructionKind::backward_weight && !completes(at, b)) continue;
       Gathered& bucket = gathered_[b];
-      if (once_ && bucket.updates > 0) fault(fmt::format("it comes after the update of bucket {}", b));
+      // A list that flushes and updates a bucket once computes nothing of the iteration after that.
+      const bool one = program_.overlap == 0 && bucket.listed_updates == 1;
+      const bool over = once_ ? bucket.updates > 0 : one && bucket.updated_in == iteration_;
+      if (over) fault(fmt::format("it comes after the update of bucket {}", b));
+      if (bucket.in_parts) fault(fmt::format("it reads bucket {} before all parts are gathered", b));
       if (!contributes) continue;
       if (bucket.reduced) {
         fault(fmt::format("its gradients would be lost: {} comes before it", words(bucket.reduction)));
@@ -246,37 +264,59 @@ class ReductionCheck {
     last_ = at.bucket;
     if (bucket.since_update == 0) fault("there is no gradient to reduce yet");
     if (bucket.reduced) fault(fmt::format("the same gradients are reduced before by {}", words(bucket.reduction)));
-    if (at.op >= 0 && bucket.since_update > 0 && !directly_after(bucket.last_contribution)) {
-      fault(fmt::format("it says where it may start inside of {}, but is not attached to it",
-                        words(bucket.last_contribution)));
-    }
-    if (at.op >= 0 && bucket.since_update > 0) check_start(at, bucket);
+    check_attached(at, bucket);
     bucket.reduced = true;
     bucket.reduction = position_;
     ++bucket.reductions;
   }
 
-  void check_start(const Instruction& reduction, const Gathered& bucket) {
-    const auto& list = program_.ranks[millrace::at(rank_)].instructions;
-    const OpId last = completing(millrace::at(reduction.bucket), list[bucket.last_contribution].stage);
-    if (reduction.op <= last) return;
-    fault(fmt::format("it may start after operator {}, the bucket is complete after operator {}", reduction.op, last));
+  // Inside of the computation with the bucket's last contribution, not before that is made.
+  void check_attached(const Instruction& at, const Gathered& bucket) {
+    if (at.op < 0 || bucket.since_update == 0) return;
+    if (!directly_after(bucket.last_contribution)) {
+      return fault(fmt::format("it says where it may start inside of {}, but is not attached to it",
+                               words(bucket.last_contribution)));
+    }
+    const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
+    const std::int32_t stage = list[bucket.last_contribution].stage;
+    const OpId completes = completing_op(graph_, program_.buckets[static_cast<std::size_t>(at.bucket)],
+                                         program_.stages[static_cast<std::size_t>(stage)]);
+    if (at.op > completes) {
+      fault(fmt::format("it starts behind {}, but {} is still to add to the bucket", graph_.op(at.op).name,
+                        graph_.op(completes).name));
+    }
   }
 
-  // Only other reductions stand between the computation and this one.
+  // Only others that are attached stand between the computation and this one.
   bool directly_after(std::size_t contribution) const {
     const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
     for (std::size_t i = contribution + 1; i < position_; ++i) {
-      if (list[i].kind != InstructionKind::reduce_gradients) return false;
+      if (!is_of_bucket(list[i].kind) || list[i].op < 0) return false;
     }
     return contribution < position_;
+  }
+
+  void gather(const Instruction& at) {
+    Gathered& bucket = gathered_[static_cast<std::size_t>(at.bucket)];
+    if (!is_sharded(program_, program_.buckets[static_cast<std::size_t>(at.bucket)])) {
+      return fault("the bucket is not updated in parts");
+    }
+    if (!bucket.in_parts) fault("this rank's part is not updated yet");
+    if (at.op >= 0 && !directly_after(bucket.last_contribution)) {
+      fault(fmt::format("it says where it may start inside of {}, but is not attached to it",
+                        words(bucket.last_contribution)));
+    }
+    bucket.in_parts = false;
   }
 
   void update(const Instruction& at) {
     const auto b = static_cast<std::size_t>(at.bucket);
     Gathered& bucket = gathered_[b];
     if (once_ && norms_ == 0) fault(fmt::format("bucket {} is updated before the norm is known", b));
+    check_attached(at, bucket);
     bucket.unvalidated = program_.post_validation;
+    bucket.in_parts = is_sharded(program_, program_.buckets[b]);
+    bucket.updated_in = iteration_;
     if (bucket.since_update == 0) fault("there is no gradient to apply");
     if (program_.buckets[b].owners.size() > 1 && !bucket.reduced) fault("its gradients are not reduced");
     if (bucket.since_update > 0 && bucket.iteration != iteration_) fault("its gradients are of another iteration");

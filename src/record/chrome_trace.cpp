@@ -28,7 +28,8 @@ bool is_receive(InstructionKind kind) {
 Thread thread_of(InstructionKind kind) {
   if (is_send(kind)) return kSends;
   if (is_receive(kind)) return kReceives;
-  return kind == InstructionKind::reduce_gradients ? kReductions : kCompute;
+  const bool reduces = kind == InstructionKind::reduce_gradients || kind == InstructionKind::gather_weights;
+  return reduces ? kReductions : kCompute;
 }
 
 // "forward 3", "update_weights, bucket 2".

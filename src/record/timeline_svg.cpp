@@ -48,6 +48,7 @@ std::optional<Style> style_of(InstructionKind kind) {
     case InstructionKind::backward_weight:
       return kWeight;
     case InstructionKind::reduce_gradients:
+    case InstructionKind::gather_weights:
       return kReduce;
     case InstructionKind::update_weights:
       return kUpdate;
@@ -57,7 +58,8 @@ std::optional<Style> style_of(InstructionKind kind) {
 }
 
 bool is_thin(InstructionKind kind) {
-  return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights;
+  return kind == InstructionKind::reduce_gradients || kind == InstructionKind::update_weights ||
+         kind == InstructionKind::gather_weights;
 }
 
 std::string escaped(std::string_view text) {

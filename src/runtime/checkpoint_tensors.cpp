@@ -2,6 +2,7 @@
 #include "runtime/checkpoint_tensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <span>
 
@@ -52,6 +53,19 @@ void write(storage::Group& group, const Tensor& tensor, const void* data, kernel
 
 void read(const storage::Group& group, const Tensor& tensor, void* data, kernels::Precision precision) {
   return precision == kernels::Precision::fp64 ? read<double>(group, tensor, data) : read<float>(group, tensor, data);
+}
+
+// Of the state in the file, a rank takes what its optimizer keeps.
+void read_kept(const storage::Group& group, const Tensor& tensor, const LocalStage& stage, std::size_t k,
+               TensorId part) {
+  const kernels::Precision precision = stage.runner->parameters().precision();
+  const ElementRange kept = stage.optimizer->kept(part);
+  if (kept.size() == 0) return;
+  const std::int64_t size = kernels::real_bytes(precision);
+  std::vector<std::byte> whole(static_cast<std::size_t>(tensor.shape.elements_per_sample() * size));
+  read(group, tensor, whole.data(), precision);
+  std::memcpy(stage.optimizer->state(k, part), whole.data() + kept.begin * size,
+              static_cast<std::size_t>(kept.size() * size));
 }
 
 // The file has the whole; a rank takes what it holds.
@@ -125,8 +139,12 @@ void read_tensors(const FoundCheckpoint& checkpoint, const Graph& graph, const s
         if (!has_state(graph, tensor)) continue;
         const std::vector<std::string> states = stage.optimizer->state_names();
         for (std::size_t k = 0; k < states.size(); ++k) {
-          read_part(file->group(states[k]), graph.tensor(tensor), *stage.runner, tensor,
-                    stage.optimizer->state(k, part));
+          const storage::Group group = file->group(states[k]);
+          if (stage.optimizer->is_sharded()) {
+            read_kept(group, graph.tensor(tensor), stage, k, part);
+          } else {
+            read_part(group, graph.tensor(tensor), *stage.runner, tensor, stage.optimizer->state(k, part));
+          }
         }
       }
     }

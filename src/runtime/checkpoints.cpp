@@ -43,6 +43,7 @@ std::string tensor_file(int rank) { return fmt::format("rank-{:05}.h5", rank); }
 Checkpoints::Checkpoints(CheckpointSettings settings, comm::Transport& transport)
     : settings_(std::move(settings)),
       folders_(settings_.root),
+      transport_(transport),
       agreement_(transport),
       rank_(transport.rank()),
       ranks_(transport.size()) {}
@@ -58,7 +59,8 @@ void Checkpoints::save(const TrainingCounters& counters, const Graph& graph, con
           return std::vector<double>();
         },
         observer);
-    const WholeTensors whole = gather_parts(graph, buckets, stages, rank_);
+    WholeTensors whole = gather_parts(graph, buckets, stages, rank_);
+    gather_shards(graph, buckets, stages, transport_, observer, whole);
     const std::vector<double> described = agreement_.after(
         kWidth, [&](const Step& step) { return write_own(counters.step, graph, buckets, stages, whole, step); },
         observer);

@@ -8,6 +8,7 @@
 
 #include "runtime/agreement.h"
 #include "runtime/checkpoint_manifest.h"
+#include "runtime/checkpoint_shards.h"
 #include "runtime/checkpoint_tensors.h"
 #include "storage/step_folders.h"
 
@@ -49,6 +50,7 @@ class Checkpoints {
 
   CheckpointSettings settings_;
   storage::StepFolders folders_;
+  comm::Transport& transport_;
   Agreement agreement_;
   int rank_;
   int ranks_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "program/buckets.h"
 #include "runtime/exchange.h"
 #include "runtime/local_edges.h"
 #include "runtime/tree_nodes.h"
@@ -74,8 +75,10 @@ class Forecaster {
       if (options_.any_grid) nodes = std::max(nodes, tree_nodes(program, runner.stage(), rank));
     }
     part.gradients_bytes = static_cast<std::int64_t>(1 + nodes) * parameters.gradient_bytes();
-    const std::int64_t state = Optimizer(runner.part_graph(), runner.parameters(), options_.optimizer).state_bytes();
-    part.optimizer_bytes = (programs_.train.front().post_validation ? 2 : 1) * state;
+    const Program& first = programs_.train.front();
+    const Optimizer optimizer(runner.part_graph(), runner.parameters(), options_.optimizer,
+                              kept_states(graph_, first, runner.stage(), rank));
+    part.optimizer_bytes = (first.post_validation ? 2 : 1) * optimizer.state_bytes();
     const StageRunner::Bytes bytes = runner.bytes_needed(device_, known_);
     part.activations_bytes = bytes.activations;
     part.workspace_bytes = bytes.workspace;

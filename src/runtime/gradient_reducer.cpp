@@ -5,23 +5,33 @@
 #include <chrono>
 #include <cstring>
 
+#include "program/buckets.h"
 #include "program/storage_order.h"
 #include "runtime/add_values.h"
 
 namespace millrace::runtime {
 namespace {
 
+comm::Element element_of(const kernels::StageParameters& parameters) {
+  return parameters.precision() == kernels::Precision::fp64 ? comm::Element::float64 : comm::Element::float32;
+}
+
 std::int64_t now() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-GradientReducer::GradientReducer(const Program& program, std::vector<StageRunner*> runners, int rank,
-                                 comm::Transport& transport)
+GradientReducer::GradientReducer(const Graph& graph, const Program& program, std::vector<StageRunner*> runners,
+                                 int rank, comm::Transport& transport)
     : transport_(transport), states_(program.buckets.size()) {
   for (StageRunner* runner : runners) {
     for (const StoredBucket& stored :
          stored_buckets(program, runner->stage(), runner->group() == nullptr ? 0 : runner->group()->index())) {
-      state(stored.bucket).places.push_back({runner, stored.first, stored.count});
+      BucketPlace place{runner, stored.first, stored.count};
+      place.part = {0, runner->parameters().range_elements(stored.first, stored.count)};
+      const Bucket& bucket = program.buckets[static_cast<std::size_t>(stored.bucket)];
+      place.in_parts = is_sharded(program, bucket);
+      if (place.in_parts) place.part = updated_part(graph, program, bucket, rank);
+      state(stored.bucket).places.push_back(place);
     }
   }
   for (std::size_t b = 0; b < program.buckets.size(); ++b) {
@@ -30,6 +40,7 @@ GradientReducer::GradientReducer(const Program& program, std::vector<StageRunner
     if (owned && owners.size() > 1) states_[b].group = transport.group(owners);
   }
   under_way_.reserve(states_.size());
+  gathering_.reserve(states_.size());
 }
 
 const BucketPlace& GradientReducer::place(std::int32_t bucket) const {
@@ -58,12 +69,51 @@ void GradientReducer::start(std::int32_t bucket) {
   combine(at);
   const BucketPlace& place = at.places.front();
   kernels::StageParameters& parameters = place.runner->parameters();
-  const bool wide = parameters.precision() == kernels::Precision::fp64;
+  void* const data = parameters.gradient_range(place.first);
+  const std::int64_t count = parameters.range_elements(place.first, place.count);
   at.started = now();
-  at.ticket = transport_.all_reduce(at.group, parameters.gradient_range(place.first),
-                                    parameters.range_elements(place.first, place.count),
-                                    wide ? comm::Element::float64 : comm::Element::float32);
+  at.ticket = place.in_parts ? transport_.reduce_scatter(at.group, data, count, element_of(parameters))
+                             : transport_.all_reduce(at.group, data, count, element_of(parameters));
   under_way_.push_back(bucket);
+}
+
+void GradientReducer::gather(std::int32_t bucket) {
+  State& at = state(bucket);
+  const BucketPlace& place = at.places.front();
+  kernels::StageParameters& parameters = place.runner->parameters();
+  at.started = now();
+  at.ticket = transport_.all_gather(at.group, parameters.value_range(place.first),
+                                    parameters.range_elements(place.first, place.count), element_of(parameters));
+  under_way_.push_back(bucket);
+  gathering_.push_back(bucket);
+}
+
+void GradientReducer::finish_gathers(comm::WaitObserver& observer) {
+  for (const std::int32_t bucket : gathering_) {
+    State& at = state(bucket);
+    wait(bucket, observer);
+    const BucketPlace& first = at.places.front();
+    copy_from_first(at, true, {0, first.runner->parameters().range_elements(first.first, first.count)});
+    for (const BucketPlace& place : at.places) place.runner->parameters().values_changed();
+  }
+  gathering_.clear();
+}
+
+// Into the other copies of this rank.
+void GradientReducer::copy_from_first(const State& state, bool values, ElementRange part) {
+  const BucketPlace& first = state.places.front();
+  kernels::StageParameters& from = first.runner->parameters();
+  if (from.storage() == kernels::Storage::none) return;
+  const std::int64_t size = kernels::real_bytes(from.precision());
+  for (std::size_t i = 1; i < state.places.size(); ++i) {
+    const BucketPlace& place = state.places[i];
+    kernels::StageParameters& to = place.runner->parameters();
+    const void* source = values ? from.value_range(first.first) : from.gradient_range(first.first);
+    void* target = values ? to.value_range(place.first) : to.gradient_range(place.first);
+    std::memcpy(static_cast<std::byte*>(target) + part.begin * size,
+                static_cast<const std::byte*>(source) + part.begin * size,
+                static_cast<std::size_t>(part.size() * size));
+  }
 }
 
 void GradientReducer::ended(State& state) {
@@ -80,23 +130,20 @@ void GradientReducer::poll() {
   });
 }
 
-void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) {
+void GradientReducer::wait(std::int32_t bucket, comm::WaitObserver& observer) {
   State& at = state(bucket);
-  if (at.ticket != comm::kNoTicket) {
-    transport_.wait(at.ticket, &observer);
-    ended(at);
-    std::erase(under_way_, bucket);
-  }
+  if (at.ticket == comm::kNoTicket) return;
+  transport_.wait(at.ticket, &observer);
+  ended(at);
+  std::erase(under_way_, bucket);
+}
+
+void GradientReducer::finish(std::int32_t bucket, comm::WaitObserver& observer) {
+  wait(bucket, observer);
+  State& at = state(bucket);
   if (at.phase == Phase::complete) return;
   if (at.phase == Phase::gathering) combine(at);
-  const BucketPlace& first = at.places.front();
-  kernels::StageParameters& sum = first.runner->parameters();
-  const auto bytes =
-      static_cast<std::size_t>(sum.range_elements(first.first, first.count) * kernels::real_bytes(sum.precision()));
-  for (std::size_t i = 1; i < at.places.size() && sum.storage() == kernels::Storage::real; ++i) {
-    const BucketPlace& place = at.places[i];
-    std::memcpy(place.runner->parameters().gradient_range(place.first), sum.gradient_range(first.first), bytes);
-  }
+  copy_from_first(at, false, at.places.front().part);
   at.phase = Phase::complete;
 }
 

@@ -1,10 +1,11 @@
-// The all-reduce of each gradient bucket over the ranks that own it.
+// The sum of each gradient bucket over the ranks that own it, and what brings them the parts that others update.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/even_parts.h"
 #include "base/units.h"
 #include "comm/transport.h"
 #include "program/program.h"
@@ -17,6 +18,8 @@ struct BucketPlace {
   StageRunner* runner = nullptr;  ///< null where this rank owns nothing of the bucket
   std::size_t first = 0;          ///< position in the storage order
   std::size_t count = 0;
+  ElementRange part{};    ///< of its elements, what this rank updates: all, or its part of a sharded optimizer
+  bool in_parts = false;  ///< other owners update others
 };
 
 /// A rank that holds several stages of a bucket (tied parameters, copies of the model) adds their gradients up in the
@@ -24,7 +27,8 @@ struct BucketPlace {
 class GradientReducer {
  public:
   /// Makes the groups of all buckets that this rank owns, in bucket order, which is the same on all ranks.
-  GradientReducer(const Program& program, std::vector<StageRunner*> runners, int rank, comm::Transport& transport);
+  GradientReducer(const Graph& graph, const Program& program, std::vector<StageRunner*> runners, int rank,
+                  comm::Transport& transport);
 
   /// Where the sum is.
   const BucketPlace& place(std::int32_t bucket) const;
@@ -35,7 +39,7 @@ class GradientReducer {
   void start(std::int32_t bucket);
   /// In place of start(): somebody else has put the sum of all owners into place().
   void provided(std::int32_t bucket) { state(bucket).phase = Phase::combined; }
-  /// Waits until every copy holds the sum. A bucket with one owner needs no start.
+  /// Waits until every copy holds the sum, of the part that this rank updates. A bucket with one owner needs no start.
   void finish(std::int32_t bucket, comm::WaitObserver& observer);
   /// Empties the gradients of all copies for the next contributions.
   void clear(std::int32_t bucket);
@@ -43,6 +47,11 @@ class GradientReducer {
   void clear_statistics(std::int32_t bucket);
   /// Empties the rest.
   void clear_gradients(std::int32_t bucket);
+
+  /// Starts bringing the parts that the other owners have updated.
+  void gather(std::int32_t bucket);
+  /// Waits until all that was started has come, into every copy.
+  void finish_gathers(comm::WaitObserver& observer);
 
   /// Looks which reductions have ended, so that their times are known.
   void poll();
@@ -61,12 +70,15 @@ class GradientReducer {
   const State& state(std::int32_t bucket) const { return states_[static_cast<std::size_t>(bucket)]; }
   State& state(std::int32_t bucket) { return states_[static_cast<std::size_t>(bucket)]; }
   static void combine(State& state);
+  void wait(std::int32_t bucket, comm::WaitObserver& observer);
+  static void copy_from_first(const State& state, bool values, ElementRange part);
   static void clear(State& state, bool statistics);
   void ended(State& state);
 
   comm::Transport& transport_;
   std::vector<State> states_;            // by bucket
   std::vector<std::int32_t> under_way_;  // buckets in flight
+  std::vector<std::int32_t> gathering_;  // buckets whose parts are under way
   Seconds in_flight_{};
 };
 

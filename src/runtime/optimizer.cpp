@@ -1,4 +1,4 @@
-// Optimizer steps, one pass over each tensor.
+// Optimizer steps, one pass over the parameters of a bucket.
 #include "runtime/optimizer.h"
 
 #include <algorithm>
@@ -51,13 +51,18 @@ int state_count(const OptimizerOptions& options) {
 
 }  // namespace
 
-Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, const OptimizerOptions& options)
-    : parameters_(parameters), options_(options), states_(state_count(options)) {
+Optimizer::Optimizer(const Graph& graph, kernels::StageParameters& parameters, const OptimizerOptions& options,
+                     std::optional<std::vector<ElementRange>> kept)
+    : parameters_(parameters), options_(options), states_(state_count(options)), sharded_(kept.has_value()) {
   for (const TensorId tensor : parameters.order()) {
     const bool buffer = graph.tensor(tensor).role == Role::buffer;
     buffer_momentum_.push_back(buffer ? momentum_of(graph, tensor) : -1.0);
   }
-  elements_ = parameters.range_elements(0, parameters.order().size());
+  if (!kept) kept.emplace({range_of(0, parameters.order().size())});
+  for (const ElementRange& range : *kept) {
+    kept_ranges_.push_back({range, elements_});
+    elements_ += range.size();
+  }
   if (parameters.storage() == kernels::Storage::none) return;
   state_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(state_bytes()));
 }
@@ -72,11 +77,37 @@ std::vector<std::string> Optimizer::state_names() const {
   return {"first_moment", "second_moment"};
 }
 
-void* Optimizer::state(std::size_t k, TensorId tensor) {
+template <class F>
+void Optimizer::each_kept(ElementRange range, F f) const {
+  for (const Kept& kept : kept_ranges_) {
+    const ElementRange part{std::max(range.begin, kept.range.begin), std::min(range.end, kept.range.end)};
+    if (part.size() > 0) f(part, kept.place + part.begin - kept.range.begin);
+  }
+}
+
+ElementRange Optimizer::range_of(std::size_t first, std::size_t count) const {
+  const std::int64_t begin = parameters_.range_elements(0, first);
+  return {begin, begin + parameters_.range_elements(first, count)};
+}
+
+std::size_t Optimizer::position(TensorId tensor) const {
   const auto order = parameters_.order();
-  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), tensor) - order.begin());
-  const std::int64_t element = static_cast<std::int64_t>(k) * elements_ + parameters_.range_elements(0, position);
+  return static_cast<std::size_t>(std::find(order.begin(), order.end(), tensor) - order.begin());
+}
+
+void* Optimizer::state(std::size_t k, TensorId tensor) {
+  std::int64_t element = static_cast<std::int64_t>(k) * elements_;
+  each_kept(range_of(position(tensor), 1), [&](ElementRange, std::int64_t place) { element += place; });
   return state_.get() + element * kernels::real_bytes(parameters_.precision());
+}
+
+ElementRange Optimizer::kept(TensorId tensor) const {
+  const ElementRange whole = range_of(position(tensor), 1);
+  ElementRange found;
+  each_kept(whole, [&](ElementRange part, std::int64_t) {
+    found = {part.begin - whole.begin, part.end - whole.begin};
+  });
+  return found;
 }
 
 void Optimizer::keep() {
@@ -89,42 +120,58 @@ void Optimizer::keep() {
 void Optimizer::restore(std::size_t first, std::size_t count) {
   if (kept_ == nullptr) return;
   const std::int64_t size = kernels::real_bytes(parameters_.precision());
-  const std::int64_t begin = parameters_.range_elements(0, first) * size;
-  const auto bytes = static_cast<std::size_t>(parameters_.range_elements(first, count) * size);
-  for (int k = 0; k < states_; ++k) {
-    const std::int64_t at = k * elements_ * size + begin;
-    std::memcpy(state_.get() + at, kept_.get() + at, bytes);
-  }
+  each_kept(range_of(first, count), [&](ElementRange part, std::int64_t place) {
+    for (int k = 0; k < states_; ++k) {
+      const std::int64_t at = (k * elements_ + place) * size;
+      std::memcpy(state_.get() + at, kept_.get() + at, static_cast<std::size_t>(part.size() * size));
+    }
+  });
 }
 
 void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars& scalars) {
-  if (parameters_.storage() == kernels::Storage::none) return;
-  for (std::size_t position = first; position < first + count; ++position) {
-    if (parameters_.precision() == kernels::Precision::fp64) {
-      update_tensor<double>(position, scalars);
-    } else {
-      update_tensor<float>(position, scalars);
-    }
+  if (parameters_.storage() == kernels::Storage::none || count == 0) return;
+  if (parameters_.precision() == kernels::Precision::fp64) {
+    update_range<double>(first, count, scalars);
+  } else {
+    update_range<float>(first, count, scalars);
   }
-  parameters_.values_changed();
+}
+
+// Parameters that lie behind each other are one pass.
+template <class Real>
+void Optimizer::update_range(std::size_t first, std::size_t count, const UpdateScalars& scalars) {
+  const auto* gradient = static_cast<const Real*>(parameters_.gradient_range(first));
+  const std::int64_t origin = range_of(first, 0).begin;
+  const auto is_buffer = [&](std::size_t position) { return buffer_momentum_[position] >= 0; };
+  for (std::size_t next = first; next < first + count;) {
+    std::size_t last = next + 1;
+    while (last < first + count && !is_buffer(next) && !is_buffer(last)) ++last;
+    each_kept(range_of(next, last - next), [&](ElementRange part, std::int64_t place) {
+      if (is_buffer(next)) {
+        step_buffer(part, buffer_momentum_[next], gradient + (part.begin - origin));
+      } else {
+        step(part, place, gradient + (part.begin - origin), scalars);
+      }
+    });
+    next = last;
+  }
 }
 
 template <class Real>
-void Optimizer::update_tensor(std::size_t position, const UpdateScalars& scalars) {
-  auto* weight = static_cast<Real*>(parameters_.value_range(position));
-  const auto* gradient = static_cast<const Real*>(parameters_.gradient_range(position));
-  const std::int64_t n = parameters_.range_elements(position, 1);
-  if (const double momentum = buffer_momentum_[position]; momentum >= 0) {
-    const auto m = static_cast<Real>(momentum);
-    for (std::int64_t i = 0; i < n; ++i) weight[i] = (Real{1} - m) * weight[i] + m * gradient[i];
-    return;
-  }
-  const std::int64_t offset = parameters_.range_elements(0, position);
+void Optimizer::step_buffer(ElementRange part, double momentum, const Real* gradient) {
+  auto* value = static_cast<Real*>(parameters_.value_range(0)) + part.begin;
+  const auto m = static_cast<Real>(momentum);
+  for (std::int64_t i = 0; i < part.size(); ++i) value[i] = (Real{1} - m) * value[i] + m * gradient[i];
+}
+
+template <class Real>
+void Optimizer::step(ElementRange part, std::int64_t place, const Real* gradient, const UpdateScalars& scalars) {
+  auto* weight = static_cast<Real*>(parameters_.value_range(0)) + part.begin;
   auto* state = reinterpret_cast<Real*>(state_.get());
   if (options_.kind == OptimizerKind::sgd) {
-    sgd(weight, gradient, states_ == 0 ? nullptr : state + offset, n, options_, scalars);
+    sgd(weight, gradient, states_ == 0 ? nullptr : state + place, part.size(), options_, scalars);
   } else {
-    adam(weight, gradient, state + offset, state + elements_ + offset, n, options_, scalars);
+    adam(weight, gradient, state + place, state + elements_ + place, part.size(), options_, scalars);
   }
 }
 

@@ -89,7 +89,7 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
       slots_(program, bound(program, rank, stages_)),
       local_(graph, program, rank, by_stage(stages_), precision_, storage_),
       exchange_(graph, program, rank, precision_, transport, storage_),
-      reducer_(program, runners_of(stages_), rank, transport),
+      reducer_(graph, program, runners_of(stages_), rank, transport),
       version_of_(stages_.size(), -1),
       updates_per_iteration_(most_updates(program)),
       id_(id),
@@ -106,12 +106,13 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   }
   const auto& instructions = program.ranks[static_cast<std::size_t>(rank)].instructions;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
-    attached_.push_back(is_computation(instructions[i].kind) ? attached_reductions(instructions, i)
+    attached_.push_back(is_computation(instructions[i].kind) ? attached_to(instructions, i)
                                                              : std::vector<std::size_t>());
   }
   for (int i = 0; i < program.overlap + 2 && program.training; ++i) sums_.emplace_back(graph, program, rank, transport);
   for (Iteration& iteration : open_) iteration.updates.resize(program.buckets.size());
   results_.reserve(sums_.size() + 1);
+  updated_.reserve(stages_.size());
   kept_.resize(stages_.size());
   for (const LocalStage& stage : stages_) {  // room for what the first updates need, before the first step
     if (program.post_validation && stage.optimizer != nullptr) stage.optimizer->keep();
@@ -209,6 +210,10 @@ void ProgramRunner::run_round(std::int64_t begun, Feed* feed, const dataset::Bat
       rows_->push_back({rank_, static_cast<std::int32_t>(position), instruction, begin, clock_() - start});
     }
   }
+  if (program_.shard_optimizer && program_.training) {
+    const Timed timed(times_.exposed_reductions, clock_);
+    reducer_.finish_gathers(watchdog_);
+  }
   if (program_.training) end_round();
   ++round_;
 }
@@ -282,12 +287,12 @@ void ProgramRunner::execute(const Instruction& instruction, std::int64_t iterati
     case InstructionKind::send_gradient:
       return send(instruction, iteration);
     case InstructionKind::reduce_gradients:
-      if (instruction.op < 0) start_reduction(instruction.bucket);  // else the computation before has started it
-      return;
+    case InstructionKind::update_weights:
+    case InstructionKind::gather_weights:
+      if (instruction.op < 0) of_bucket(instruction, iteration);  // else it has happened in the computation before
+      return tell_updated();
     case InstructionKind::reduce_norm:
       return reduce_norm(iteration);
-    case InstructionKind::update_weights:
-      return update(instruction, iteration);
     case InstructionKind::stash_weights:
       return versions(instruction.stage)->stash(iteration, instruction.micro_batch);
     case InstructionKind::load_weights:
@@ -328,11 +333,13 @@ void ProgramRunner::forward(const Instruction& instruction, std::int64_t iterati
 void ProgramRunner::backward(const Instruction& instruction, std::int64_t iteration) {
   WeightVersions& weights = *versions(instruction.stage);
   weights.select();
-  started_inside_ = 0;
+  done_inside_ = 0;
+  iteration_inside_ = iteration;
   const ProgramStage& stage = program_.stages[static_cast<std::size_t>(instruction.stage)];
   const BoundMicroBatch& at = slots_.at(instruction.stage, iteration, instruction.micro_batch);
   if (at.executable != nullptr) {
     const Timed timed(times_.busy, clock_);
+    within_busy_ = true;
     const bool begins =
         instruction.kind == InstructionKind::backward || instruction.kind == InstructionKind::backward_input;
     if (begins) {
@@ -360,7 +367,9 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
     }
     if (begins) local_.give(instruction.stage, iteration, instruction.micro_batch, slots_);
   }
+  within_busy_ = false;
   done(0);  // what the executable has not told of
+  tell_updated();
   if (instruction.kind == InstructionKind::recompute) return;
   if (instruction.kind != InstructionKind::backward_weight) weights.used();
   const bool is_part = instruction.kind == InstructionKind::backward_weight && !ends_micro_batch(program_, instruction);
@@ -369,19 +378,33 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
   }
 }
 
-// The gradients of `op` and of all operators behind it are complete: reductions that waited for them start, in the
-// order of the list, which is the same on all owners.
+// The gradients of `op` and of all operators behind it are complete: what waited for them happens, in the order of the
+// list, in which it is the same on all owners.
 void ProgramRunner::done(OpId op) {
   const auto& instructions = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
-  for (; started_inside_ < inside_->size(); ++started_inside_) {
-    const Instruction& reduction = instructions[(*inside_)[started_inside_]];
-    if (reduction.op < op) return;
-    start_reduction(reduction.bucket);
+  for (; done_inside_ < inside_->size(); ++done_inside_) {
+    const Instruction& next = instructions[(*inside_)[done_inside_]];
+    if (next.op < op) return;
+    of_bucket(next, iteration_inside_);
   }
 }
 
-void ProgramRunner::start_reduction(std::int32_t bucket) {
-  if (!tree_) reducer_.start(bucket);  // else all of them are summed at once, before the norm
+void ProgramRunner::of_bucket(const Instruction& instruction, std::int64_t iteration) {
+  switch (instruction.kind) {
+    case InstructionKind::update_weights:
+      return update(instruction.bucket, iteration);
+    case InstructionKind::gather_weights:
+      return reducer_.gather(instruction.bucket);
+    default:
+      if (!tree_) reducer_.start(instruction.bucket);  // else all of them are summed at once, before the norm
+  }
+}
+
+// No kernel reads the weights of a bucket again in the computation inside of which that is updated: their other layouts
+// are made anew after it, once.
+void ProgramRunner::tell_updated() {
+  for (kernels::StageParameters* parameters : updated_) parameters->values_changed();
+  updated_.clear();
 }
 
 // An executable makes its collectives itself, where the segments meet: all of a divided computation runs with its last
@@ -489,13 +512,18 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
   note_result(sums, its.skipped);
 }
 
-void ProgramRunner::update(const Instruction& instruction, std::int64_t iteration) {
-  const std::int32_t bucket = instruction.bucket;
-  {
-    const Timed timed(times_.exposed_reductions, clock_);
-    reducer_.finish(bucket, watchdog_);
-  }
-  const Timed timed(times_.busy, clock_);
+void ProgramRunner::wait_for_reduction(std::int32_t bucket) {
+  const Seconds start = clock_();
+  reducer_.finish(bucket, watchdog_);
+  const Seconds waited = clock_() - start;
+  times_.exposed_reductions += waited;
+  if (within_busy_) times_.busy -= waited;
+}
+
+void ProgramRunner::update(std::int32_t bucket, std::int64_t iteration) {
+  wait_for_reduction(bucket);
+  Seconds beside{};
+  const Timed timed(within_busy_ ? beside : times_.busy, clock_);
   Iteration& its = open(iteration);
   ++its.updates[static_cast<std::size_t>(bucket)];
   const bool applies =
@@ -519,7 +547,9 @@ void ProgramRunner::apply(std::int32_t bucket, Iteration& its) {
     versions(stage)->before_update();
     keep_before_update(stage);
     stages_[static_cast<std::size_t>(stage)].optimizer->update(copy.first, copy.count, scalars);
-    copy.runner->updated(copy.first, copy.count);
+    copy.runner->updated(copy.part.size());
+    kernels::StageParameters* const parameters = &copy.runner->parameters();
+    if (std::find(updated_.begin(), updated_.end(), parameters) == updated_.end()) updated_.push_back(parameters);
   }
 }
 

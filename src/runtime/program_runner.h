@@ -115,13 +115,15 @@ class ProgramRunner final : private kernels::BackwardObserver {
   bool validate(std::int64_t iteration);
   void amend(std::int64_t iteration);
   void begin_again();
-  void update(const Instruction& instruction, std::int64_t iteration);
+  void update(std::int32_t bucket, std::int64_t iteration);
   void end_round();
   void finish_sums();
   void done(OpId op) override;
   void set_waits_apart(const Instruction& instruction);
   void prolong(Seconds took);
-  void start_reduction(std::int32_t bucket);
+  void of_bucket(const Instruction& instruction, std::int64_t iteration);
+  void wait_for_reduction(std::int32_t bucket);
+  void tell_updated();
 
   bool goes_on(const Instruction& instruction) const;
   bool counts(std::int32_t stage) const;
@@ -146,7 +148,7 @@ class ProgramRunner final : private kernels::BackwardObserver {
   std::optional<TreeReduction> tree_;               // makes the reducer's sums in its place
   std::vector<WeightVersions> versions_;            // of the stages of this rank
   std::vector<std::int32_t> version_of_;            // by flat stage index: in versions_; -1: not of this rank
-  std::vector<std::vector<std::size_t>> attached_;  // by position: reductions that may start inside (level 2)
+  std::vector<std::vector<std::size_t>> attached_;  // by position: reductions and updates inside
   std::int64_t updates_per_iteration_ = 0;
   int id_;
   Clock clock_;
@@ -160,8 +162,11 @@ class ProgramRunner final : private kernels::BackwardObserver {
   std::int64_t round_ = 0;           // since finish()
   std::int64_t under_way_ = -1;      // iteration whose sums are
   std::vector<StepResult> results_;  // known and not taken
-  const std::vector<std::size_t>* inside_ = nullptr;  // reductions attached to the backward that runs
-  std::size_t started_inside_ = 0;                    // of them
+  const std::vector<std::size_t>* inside_ = nullptr;  // what is attached to the backward that runs
+  std::size_t done_inside_ = 0;                       // of it
+  std::int64_t iteration_inside_ = 0;                 // that it belongs to
+  bool within_busy_ = false;                          // its time is measured: waits inside of it are none of it
+  std::vector<kernels::StageParameters*> updated_;    // whose layouts are older than their values
   StepTimes times_;
   std::vector<TimelineRow>* rows_ = nullptr;
 };

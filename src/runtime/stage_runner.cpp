@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/errors.h"
+#include "program/recycled_gradients.h"
 #include "program/storage_order.h"
 #include "program/unroll.h"
 #include "program/weight_segments.h"
@@ -39,7 +41,8 @@ StageRunner::StageRunner(const Graph& graph, const Program& program, std::int32_
       order_(storage_order(program, stage, group_ ? group_->index() : 0)),
       parts_(group_ ? program.stages[static_cast<std::size_t>(stage)].parts : nullptr),
       computed_(parts_ ? &parts_->devices[static_cast<std::size_t>(group_->index())].stage : &graph_),
-      parameters_(*computed_, numbered(order_, parts_.get()), precision, storage, of_gradients),
+      parameters_(*computed_, numbered(order_, parts_.get()), precision, storage,
+                  parts_ ? std::nullopt : std::optional(recycled_gradients(graph, program, stage)), of_gradients),
       recompute_(program.stages[static_cast<std::size_t>(stage)].recompute) {
   if (parts_ && storage == kernels::Storage::real) {
     initialize_part();
@@ -109,6 +112,10 @@ std::map<StageRunner::Key, int> StageRunner::peaks(const Program& program, int r
 }
 
 void StageRunner::require(const Program& program, int rank) {
+  if (program.training && !parts_ &&
+      recycled_gradients(*graph_.graph, program, stage_) != parameters_.gradient_places()) {
+    throw Error(ExitCode::internal, "the training programs of a run do not recycle the same gradients");
+  }
   const auto& instructions = program.ranks[static_cast<std::size_t>(rank)].instructions;
   const bool split = std::any_of(instructions.begin(), instructions.end(), [&](const Instruction& instruction) {
     return instruction.kind == InstructionKind::backward_weight && instruction.stage == stage_;
@@ -169,9 +176,8 @@ std::vector<BoundMicroBatch> StageRunner::bind(const Program& program, int rank)
   return bound;
 }
 
-void StageRunner::updated(std::size_t first, std::size_t count) {
-  const std::int64_t bytes = kernels::real_bytes(parameters_.precision());
-  device_->updated(millrace::Bytes(parameters_.range_elements(first, count) * bytes));
+void StageRunner::updated(std::int64_t elements) {
+  device_->updated(millrace::Bytes(elements * kernels::real_bytes(parameters_.precision())));
 }
 
 std::int64_t StageRunner::activation_bytes() const {

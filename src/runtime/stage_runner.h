@@ -50,8 +50,8 @@ class StageRunner {
   /// The executable of every micro-batch of `program`.
   std::vector<BoundMicroBatch> bind(const Program& program, int rank) const;
 
-  /// `count` tensors from position `first` of the storage order on were updated.
-  void updated(std::size_t first, std::size_t count);
+  /// So many elements of the parameters were updated.
+  void updated(std::int64_t elements);
 
   std::int32_t stage() const { return stage_; }
   /// Of the part that this rank has, with the numbers of part_graph(), in the order of parameter_order().

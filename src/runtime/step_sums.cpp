@@ -8,21 +8,13 @@
 #include "runtime/update_loops.h"
 
 namespace millrace::runtime {
-namespace {
 
-double squares_of(const BucketPlace& place, std::size_t position) {
-  return gradient_squares(place.runner->parameters(), position);
-}
-
-}  // namespace
-
-double gradient_squares(kernels::StageParameters& parameters, std::size_t position) {
+double gradient_squares(kernels::StageParameters& parameters, std::size_t position, ElementRange part) {
   if (parameters.storage() == kernels::Storage::none) return 0;
-  const std::int64_t count = parameters.range_elements(position, 1);
   const void* gradient = parameters.gradient_range(position);
   return parameters.precision() == kernels::Precision::fp64
-             ? sum_of_squares(static_cast<const double*>(gradient), count)
-             : sum_of_squares(static_cast<const float*>(gradient), count);
+             ? sum_of_squares(static_cast<const double*>(gradient) + part.begin, part.size())
+             : sum_of_squares(static_cast<const float*>(gradient) + part.begin, part.size());
 }
 
 StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport)
@@ -31,6 +23,7 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
   for (const TensorId parameter : graph.parameters()) entry_[static_cast<std::size_t>(parameter)] = entries++;
   parameters_ = static_cast<std::size_t>(entries);
   values_.resize(first_limb(2));
+  squares_.reserve(graph.tensors().size());
   std::vector<int> everyone(static_cast<std::size_t>(transport.size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   if (everyone.size() > 1) all_ = transport.group(everyone);
@@ -38,31 +31,48 @@ StepSums::StepSums(const Graph& graph, const Program& program, int rank, comm::T
 
 void StepSums::clear() { std::fill(values_.begin(), values_.end(), 0.0); }
 
-bool StepSums::is_lowest_owner(std::int32_t bucket) const {
-  return program_.buckets[static_cast<std::size_t>(bucket)].owners.front() == rank_;
+// Whether this rank gives what the bucket has to sums of all ranks.
+bool StepSums::tells(std::int32_t bucket, const BucketPlace& place) const {
+  return place.in_parts || program_.buckets[static_cast<std::size_t>(bucket)].owners.front() == rank_;
+}
+
+// f(position, squares) of what this rank updates of each tensor.
+template <class F>
+void StepSums::each_square(const BucketPlace& place, F f) const {
+  kernels::StageParameters& parameters = place.runner->parameters();
+  std::int64_t first = 0;
+  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
+    const std::int64_t count = parameters.range_elements(position, 1);
+    const ElementRange part{std::clamp<std::int64_t>(place.part.begin - first, 0, count),
+                            std::clamp<std::int64_t>(place.part.end - first, 0, count)};
+    f(position, gradient_squares(parameters, position, part));
+    first += count;
+  }
 }
 
 void StepSums::add_squares(std::int32_t bucket, const BucketPlace& place) {
-  if (!is_lowest_owner(bucket)) return;
-  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
+  if (!tells(bucket, place)) return;
+  each_square(place, [&](std::size_t position, double squares) {
     const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameter_order()[position])];
-    if (entry >= 0) values_[static_cast<std::size_t>(entry)] = squares_of(place, position);  // else a buffer
-  }
+    if (entry >= 0) values_[static_cast<std::size_t>(entry)] = squares;  // else a buffer
+  });
 }
 
 bool StepSums::add_finite_squares(std::int32_t bucket, const BucketPlace& place) {
   bool finite = true;
-  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
-    finite = finite && std::isfinite(squares_of(place, position));
-  }
+  squares_.clear();
+  each_square(place, [&](std::size_t, double squares) {
+    finite = finite && std::isfinite(squares);
+    squares_.push_back(squares);
+  });
   if (!finite) {
-    if (is_lowest_owner(bucket)) add_left_out();
+    if (tells(bucket, place)) add_left_out();
     return false;
   }
-  if (!is_lowest_owner(bucket)) return true;
-  for (std::size_t position = place.first; position < place.first + place.count; ++position) {
-    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameter_order()[position])];
-    if (entry >= 0) values_[static_cast<std::size_t>(entry)] += squares_of(place, position);
+  if (!tells(bucket, place)) return true;
+  for (std::size_t i = 0; i < place.count; ++i) {
+    const std::int32_t entry = entry_[static_cast<std::size_t>(place.runner->parameter_order()[place.first + i])];
+    if (entry >= 0) values_[static_cast<std::size_t>(entry)] += squares_[i];
   }
   return true;
 }

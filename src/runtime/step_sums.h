@@ -13,12 +13,12 @@
 
 namespace millrace::runtime {
 
-/// Σ g² of the tensor at a position of the storage order; 0 where there are no values.
-double gradient_squares(kernels::StageParameters& parameters, std::size_t position);
+/// Σ g² of `part` of the elements of the tensor at a position of the storage order; 0 where there are no values.
+double gradient_squares(kernels::StageParameters& parameters, std::size_t position, ElementRange part);
 
 /// One vector, summed over all ranks by one operation: entry t is Σ g² of the t-th tensor, given by its lowest owner
-/// alone, so the norm does not depend on where stages are cut; then come how many updates were left out and the
-/// signals, and last the weighted losses and right answers, as exact sums.
+/// alone, so the norm does not depend on where stages are cut, or by each owner for the part that it updates; then come
+/// how many updates were left out and the signals, and last the weighted losses and right answers, as exact sums.
 class StepSums {
  public:
   StepSums(const Graph& graph, const Program& program, int rank, comm::Transport& transport);
@@ -29,7 +29,8 @@ class StepSums {
   void add_left_out() { values_[parameters_] += 1; }
   /// Signals that this rank received: they travel with the sums.
   void add_signals(const SignalCounts& counts);
-  /// Adds the squares of the bucket's gradients if this rank is its lowest owner. \pre the bucket is reduced.
+  /// Adds the squares of the bucket's gradients if this rank is its lowest owner, or of its part. \pre the bucket is
+  /// reduced.
   void add_squares(std::int32_t bucket, const BucketPlace& place);
   /// The same, and on every owner: whether all of the bucket's gradients are finite. What is not is not added.
   bool add_finite_squares(std::int32_t bucket, const BucketPlace& place);
@@ -52,7 +53,9 @@ class StepSums {
  private:
   static constexpr std::size_t kSignals = 3;
 
-  bool is_lowest_owner(std::int32_t bucket) const;
+  bool tells(std::int32_t bucket, const BucketPlace& place) const;
+  template <class F>
+  void each_square(const BucketPlace& place, F f) const;
   std::size_t first_limb(std::size_t sum) const { return parameters_ + 1 + kSignals + sum * kExactLimbs; }
   std::span<double, kExactLimbs> limbs(std::size_t sum) {
     return std::span<double, kExactLimbs>(values_.data() + first_limb(sum), kExactLimbs);
@@ -69,6 +72,7 @@ class StepSums {
   std::size_t parameters_ = 0;       // entries of gradient tensors
   std::vector<std::int32_t> entry_;  // by tensor id; -1: no parameter
   std::vector<double> values_;
+  std::vector<double> squares_;  // of the tensors of one bucket
 };
 
 }  // namespace millrace::runtime

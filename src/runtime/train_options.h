@@ -50,6 +50,7 @@ struct TrainOptions {
   std::shared_ptr<kernels::Variants> variants{};  ///< which implementations kernels use; null: the standard ones
   bool evaluates = true;                          ///< on the test split; false: never
   std::int64_t evaluate_every = 0;                ///< 0: at the end only
+  bool shard_optimizer = false;                   ///< Program::shard_optimizer
   bool any_grid = false;                          ///< train.reproducible: any
   std::int64_t checkpoint_every = 0;              ///< iterations; 0: on signals only
   int checkpoint_keep = 2;                        ///< the newest complete ones

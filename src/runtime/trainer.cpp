@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "base/text.h"
 #include "comm/shared_error.h"
+#include "program/buckets.h"
 #include "program/describe.h"
 #include "runtime/learning_rate.h"
 #include "runtime/process_memory.h"
@@ -89,7 +90,8 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
       for (const Program& program : *list) runner.require(program, rank);
     }
     runner.compile(device_);
-    optimizers_.push_back(std::make_unique<Optimizer>(runner.part_graph(), runner.parameters(), options.optimizer));
+    optimizers_.push_back(std::make_unique<Optimizer>(runner.part_graph(), runner.parameters(), options.optimizer,
+                                                      kept_states(graph, first, runner.stage(), rank)));
     stages_[s] = {&runner, optimizers_.back().get()};
   }
   train_ = make_runners(programs.train, 0);

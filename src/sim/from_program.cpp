@@ -16,6 +16,7 @@
 #include "base/index.h"
 #include "graph/footprint.h"
 #include "program/attached.h"
+#include "program/buckets.h"
 #include "program/kept_versions.h"
 #include "program/part_collectives.h"
 #include "sim/pieces.h"
@@ -126,6 +127,9 @@ class Translator {
 
   Seconds reduction_of(const Bucket& bucket) const {
     const Bytes bytes = bytes_of(bucket);
+    if (is_sharded(program_, bucket)) {
+      return costs_.collective(InstructionKind::reduce_scatter, bytes, bucket.owners);
+    }
     if (costs_.reduction) return costs_.reduction(bytes, bucket.owners);
     return costs_.collective(InstructionKind::all_reduce, bytes, bucket.owners);
   }
@@ -155,6 +159,8 @@ class Translator {
       const std::vector<UnrolledInstruction>& list = all_.labels_[at(rank_)];
       for (std::size_t i = 0; i < list.size(); ++i) {
         add(all_.instruction(at(rank_), list[i]), list[i], static_cast<std::int32_t>(i));
+        if (gathers_ && (i + 1 == list.size() || list[i + 1].iteration != list[i].iteration))
+          end_round(static_cast<std::int32_t>(i));
       }
       all_.job_.add_program(std::move(steps_));
     }
@@ -171,13 +177,12 @@ class Translator {
           receive(instruction, listed, label);
           break;
         case InstructionKind::reduce_gradients:
-          if (!inside_.contains(label)) reduce(instruction, label);
+        case InstructionKind::update_weights:
+        case InstructionKind::gather_weights:
+          if (!inside_.contains(label)) of_bucket(instruction, label);
           break;
         case InstructionKind::reduce_norm:
           norm(label);
-          break;
-        case InstructionKind::update_weights:
-          update(instruction, label);
           break;
         case InstructionKind::all_reduce:
         case InstructionKind::all_gather:
@@ -221,16 +226,32 @@ class Translator {
       steps_.push_back({.kind = StepKind::receive, .slot = place.receiver_slot, .index = place.index, .label = label});
     }
 
-    void reduce(const Instruction& instruction, std::int32_t label) {
+    void of_bucket(const Instruction& instruction, std::int32_t label) {
       const Bucket& bucket = all_.program_.buckets[at(instruction.bucket)];
+      if (instruction.kind == InstructionKind::update_weights) return update(instruction, label);
+      if (instruction.kind == InstructionKind::gather_weights) {
+        gathers_ = true;
+        return start(bucket, all_.costs_.collective(InstructionKind::all_gather, all_.bytes_of(bucket), bucket.owners),
+                     label);
+      }
+      started_[instruction.bucket] = in_group_[all_.owners_.at(bucket.owners).at(rank_)];
+      start(bucket, all_.reduction_of(bucket), label);
+    }
+
+    void start(const Bucket& bucket, Seconds time, std::int32_t label) {
       const std::int16_t slot = all_.owners_.at(bucket.owners).at(rank_);
-      started_[instruction.bucket] = in_group_[slot];
       steps_.push_back({.kind = StepKind::start_collective,
                         .traffic = Traffic::gradients,
                         .slot = slot,
                         .index = in_group_[slot]++,
-                        .seconds = all_.reduction_of(bucket).value(),
+                        .seconds = time.value(),
                         .label = label});
+    }
+
+    // Weights in parts are not read before all parts are there.
+    void end_round(std::int32_t label) {
+      gathers_ = false;
+      steps_.push_back({.kind = StepKind::wait_started, .traffic = Traffic::gradients, .label = label});
     }
 
     void norm(std::int32_t label) {
@@ -252,7 +273,8 @@ class Translator {
                           .index = started_.at(instruction.bucket),
                           .label = label});
       }
-      Seconds time = all_.costs_.update(all_.bytes_of(bucket), rank_);
+      const auto parts = static_cast<std::int64_t>(is_sharded(all_.program_, bucket) ? bucket.owners.size() : 1);
+      Seconds time = all_.costs_.update(Bytes(all_.bytes_of(bucket).value() / parts), rank_);
       if (overwrites_stash(instruction.bucket)) time += all_.costs_.copy(all_.bytes_of(bucket), rank_);
       steps_.push_back({.seconds = time.value(), .label = label});
     }
@@ -307,28 +329,29 @@ class Translator {
       steps_.push_back({.seconds = time_of(piece, all_.program_, all_.costs_).value(), .label = label});
     }
 
-    // Reductions stand behind the last segment of the computation that they are attached to.
-    std::vector<std::size_t> attached_to(UnrolledInstruction listed) const {
+    // What is attached stands behind the last segment of a computation that collectives divide.
+    std::vector<std::size_t> attached_behind(UnrolledInstruction listed) const {
       auto last = at(listed.position);
       for (std::size_t i = last + 1; i < list().size(); ++i) {
         const bool goes_on = list()[i].collective >= 0 || list()[i].segment > list()[last].segment;
-        if (!goes_on || list()[last].segment < 0) break;
+        const bool divided = list()[last].segment >= 0 && list()[last].kind != InstructionKind::backward_weight;
+        if (!goes_on || !divided) break;
         if (list()[i].collective < 0) last = i;
       }
-      return attached_reductions(list(), last);
+      return attached_to(list(), last);
     }
 
     // The list between a computation and what is attached to it is all there: both belong to the same iteration.
     void start_inside(std::size_t position, UnrolledInstruction listed, std::int32_t label) {
       const auto its = label + static_cast<std::int32_t>(position) - listed.position;
-      if (inside_.insert(its).second) reduce(list()[position], its);
+      if (inside_.insert(its).second) of_bucket(list()[position], its);
     }
 
     // The weight gradients that collectives pass beside, and the wait for these.
     void catch_up(const Instruction& instruction, UnrolledInstruction listed, std::int32_t label) {
       if (held_ < 0) return;
       spend(instruction, InstructionKind::backward_weight, {&held_, 1}, label);
-      for (const std::size_t position : attached_to(listed)) {
+      for (const std::size_t position : attached_behind(listed)) {
         if (list()[position].op < held_) break;
         start_inside(position, listed, label);
       }
@@ -357,7 +380,7 @@ class Translator {
       const OpId lowest = more ? (ops.empty() ? std::numeric_limits<OpId>::max() : ops.front() + (held ? 1 : 0)) : 0;
       bool any = false;
       // Gradients are complete from the last operator on: what stands behind the cut runs first.
-      for (const std::size_t position : attached_to(listed)) {
+      for (const std::size_t position : attached_behind(listed)) {
         if (list()[position].op < lowest) break;  // they start in the order of the list
         if (inside_.contains(label + static_cast<std::int32_t>(position) - listed.position)) continue;
         const auto cut = std::lower_bound(ops.begin(), ops.end(), list()[position].op);
@@ -381,7 +404,8 @@ class Translator {
     std::map<std::int32_t, std::int32_t> started_;   // by bucket: number of its last reduction in its group
     std::map<std::int16_t, std::int32_t> in_group_;  // by slot: reductions so far
     std::map<std::int32_t, KeptVersions> versions_;  // by stage
-    std::set<std::int32_t> inside_;                  // labels of reductions that a computation has started
+    std::set<std::int32_t> inside_;                  // labels of what has happened inside of a computation
+    bool gathers_ = false;                           // gathers are under way
     OpId held_ = -1;                                 // whose weight gradients collectives under way pass beside
     std::vector<Step> under_way_;
   };

@@ -282,8 +282,10 @@ TEST(Experiment, ReductionIsOneOfTwo) {
   EXPECT_THAT(refusal(small("plan: {reduction: pss}\n")), AllOf(HasSubstr("plan.reduction"), HasSubstr("all_reduce")));
 }
 
-TEST(Experiment, KeysOfWhatIsNotBuiltAreUnknown) {
-  EXPECT_THAT(refusal(small("train: {shard_optimizer: true}\n")), HasSubstr("unknown key 'shard_optimizer'"));
+TEST(Experiment, ShardOptimizerIsOffUnlessAskedFor) {
+  EXPECT_FALSE(ExperimentFile(small()).read().train.shard_optimizer);
+  EXPECT_TRUE(ExperimentFile(small("train: {shard_optimizer: true}\n")).read().train.shard_optimizer);
+  EXPECT_THAT(refusal(small("train: {shard_optimizer: 2}\n")), HasSubstr("train.shard_optimizer"));
 }
 
 }  // namespace

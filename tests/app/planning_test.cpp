@@ -89,6 +89,38 @@ TEST(Planning, SchedulesThatDoNotFlushKnowNoNormToClipBy) {
   }
 }
 
+TEST(Planning, AShardedOptimizerIsRefusedWhereItMeansNothing) {
+  const auto asked = [](const std::string& plan, const std::string& train = "") {
+    const ExperimentFile file(mlp(plan) + "train: {shard_optimizer: true" + train + "}\n");
+    try {
+      make_plans(planning_session(file.read(), 2), Arguments());
+    } catch (const InvalidInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(asked("{schedule: 1f1b}"), "");
+  EXPECT_THAT(asked("{schedule: [1f1b, pipedream]}"),
+              AllOf(HasSubstr("e.yaml:5:"), HasSubstr("train.shard_optimizer true: schedule pipedream"),
+                    HasSubstr("take a synchronous schedule")));
+  EXPECT_THAT(asked("{schedule: 1f1b}", ", reproducible: any"), HasSubstr("train.reproducible any"));
+  EXPECT_THAT(asked("{schedule: 1f1b, tensor_parallel: 2}"), HasSubstr("plan.tensor_parallel 2"));
+  EXPECT_THAT(asked("{schedule: 1f1b, reduction: ps}"), HasSubstr("plan.reduction ps"));
+}
+
+// Two moments of 8 bytes an element, on both of two replicas or half on each.
+TEST(Planning, AShardedOptimizerIsCountedInParts) {
+  const auto optimizer = [](const std::string& shard) {
+    const ExperimentFile file(mlp("{partitioner: data_parallel, stages: 1, pipelines: 2, micro_batches: 1}") +
+                              "train: {optimizer: {kind: adamw}, shard_optimizer: " + shard + "}\n");
+    const Planned planned = make_plans(planning_session(file.read(), 2), Arguments());
+    return planned.ranking.plans.at(0).report.stages.at(0).memory.optimizer.value();
+  };
+  const std::int64_t whole = optimizer("false"), half = optimizer("true");
+  EXPECT_GT(whole, 0);
+  EXPECT_NEAR(static_cast<double>(half), static_cast<double>(whole) / 2, 40 * 8);
+}
+
 // What the stages of the best plan compute again, by name.
 std::vector<std::vector<std::string>> recomputed(const std::string& recompute, const std::string& more = "") {
   const Session session = session_of(

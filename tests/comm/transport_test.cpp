@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "base/even_parts.h"
 #include "tests/comm/transports.h"
 
 namespace millrace::comm {
@@ -84,6 +85,35 @@ TEST_P(Transports, MessageInPiecesArrivesWhole) {
   } else if (pieces.rank() == 1) {
     pieces.wait(pieces.receive(bytes_of(data), 0, 1), nullptr);
     for (std::size_t i = 0; i < data.size(); ++i) ASSERT_EQ(data[i], static_cast<double>(i));
+  }
+}
+
+// Sizes that no number of ranks divides, fewer elements than ranks, pieces and none.
+TEST_P(Transports, HalvesOfASumAreTheSum) {
+  for (const std::int64_t limit : {std::int64_t{1} << 26, std::int64_t{56}}) {
+    NodeTransport pieces(MPI_COMM_WORLD, options_of(GetParam(), {.largest_message_bytes = limit}));
+    const int n = pieces.size(), rank = pieces.rank();
+    const GroupId group = pieces.group(everyone(pieces));
+    for (const std::int64_t count : {0, 1, 2, 101}) {
+      std::vector<float> data(static_cast<std::size_t>(count));
+      for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = static_cast<float>((i + 1) * static_cast<std::size_t>(rank + 1));
+      pieces.wait(pieces.reduce_scatter(group, data.data(), count, Element::float32), nullptr);
+      const ElementRange own = even_part(count, n, rank);
+      const auto sum = [&](std::size_t i) {
+        return static_cast<float>((i + 1) * static_cast<std::size_t>(n * (n + 1) / 2));
+      };
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        const bool mine = static_cast<std::int64_t>(i) >= own.begin && static_cast<std::int64_t>(i) < own.end;
+        if (mine) {
+          EXPECT_EQ(data[i], sum(i));
+        } else {
+          data[i] = -1;
+        }
+      }
+      pieces.wait(pieces.all_gather(group, data.data(), count, Element::float32), nullptr);
+      for (std::size_t i = 0; i < data.size(); ++i) EXPECT_EQ(data[i], sum(i)) << count << " at " << i;
+    }
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include "base/random.h"
 #include "program/describe.h"
+#include "program/lowering.h"
+#include "program/stage_dag.h"
 #include "program/verifier.h"
 #include "tests/program/networks.h"
 #include "tests/program/symbolic_run.h"
@@ -15,6 +17,11 @@ struct Case {
   Graph graph;
   Plan plan;
   std::int64_t batch;
+  LoweringOptions options{};
+
+  Program program() const {
+    return lower(graph, plan, schedules::compute_order(plan, make_stage_dag(graph, plan)), batch, options);
+  }
 };
 
 std::vector<Case> cases() {
@@ -46,6 +53,15 @@ std::vector<Case> cases() {
       {{.replicas = {1, 1}, .micro_batches = 2, .share = 0.6},
        {.replicas = {1, 1}, .micro_batches = 3, .share = 0.4, .ops_per_stage = {1, 3}}},
       "1f1b", 10);
+  const auto lowered_with = [&](LoweringOptions options) { all.back().options = std::move(options); };
+  add("fused", tied(2), {{.replicas = {1, 1}, .micro_batches = 2}}, "1f1b", 2);
+  lowered_with({.hiding = Hiding::update});
+  add("fused replicas", chain(6), {{.replicas = {3}, .micro_batches = 1}}, "gpipe", 6);
+  lowered_with({.hiding = Hiding::update});
+  add("parts", tied(2), {{.replicas = {3, 2}, .micro_batches = 2}}, "1f1b", 13);
+  lowered_with({.shard_optimizer = true});
+  add("fused parts", chain(6), {{.replicas = {2}, .micro_batches = 1}}, "gpipe", 4);
+  lowered_with({.hiding = Hiding::update, .shard_optimizer = true});
   return all;
 }
 
@@ -73,7 +89,7 @@ class Judge {
 
 TEST(Mutations, DroppedAndDoubledInstructionsAreFound) {
   for (const Case& of : cases()) {
-    const Program program = make_program(of.graph, of.plan, of.batch);
+    const Program program = of.program();
     ASSERT_THAT(verify(of.graph, program), testing::IsEmpty()) << of.name;
     Judge judge(of, program);
     for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
@@ -94,7 +110,7 @@ TEST(Mutations, DroppedAndDoubledInstructionsAreFound) {
 
 TEST(Mutations, HarmfulSwapsAreFound) {
   for (const Case& of : cases()) {
-    const Program program = make_program(of.graph, of.plan, of.batch);
+    const Program program = of.program();
     Judge judge(of, program);
     const auto swap = [&](std::size_t rank, std::size_t i, std::size_t j) {
       Program swapped = program;
@@ -114,7 +130,7 @@ TEST(Mutations, HarmfulSwapsAreFound) {
 
 TEST(Mutations, MovedInstructionsAreFound) {
   for (const Case& of : cases()) {
-    const Program program = make_program(of.graph, of.plan, of.batch);
+    const Program program = of.program();
     Judge judge(of, program);
     const Random random(1, of.name);
     for (std::uint64_t trial = 0; trial < 300; ++trial) {
@@ -133,7 +149,7 @@ TEST(Mutations, MovedInstructionsAreFound) {
 
 TEST(Mutations, ChangedTablesAreFound) {
   for (const Case& of : cases()) {
-    const Program program = make_program(of.graph, of.plan, of.batch);
+    const Program program = of.program();
     for (std::size_t t = 0; t < program.transfers.size(); ++t) {
       const auto changed = [&](auto change) {
         Program copy = program;

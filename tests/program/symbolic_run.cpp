@@ -47,6 +47,8 @@ struct Held {
   std::map<TensorId, Rows> input_gradients;        // of the last backward
   std::map<std::int32_t, std::uint64_t> gathered;  // gradient by bucket
   std::uint64_t weights = 0;
+  std::map<std::int32_t, std::uint64_t> updates;  // what the weights are made of, by bucket
+  std::set<std::int32_t> in_parts;  // buckets of which it has updated its part and not gathered the others
   std::map<Key, std::uint64_t> stashes;
   std::optional<std::uint64_t> loaded;
 };
@@ -65,6 +67,7 @@ struct Reduction {
   std::int32_t bucket = -1;
   std::size_t joined = 0;
   std::uint64_t sum = 0;
+  bool gathers = false;  // weights, not gradients
 };
 
 class Run {
@@ -106,6 +109,7 @@ class Run {
       if (ranks_[rank].next != lists_[rank].size()) throw Broken();
       for (const auto& [number, held] : ranks_[rank].stages) {
         if ((program_.training && !held.slots.empty()) || !held.stashes.empty() || held.loaded) throw Broken();
+        if (!held.in_parts.empty()) throw Broken();
         for (const auto& [bucket, gradient] : held.gathered) {
           if (program_.training && !program_.norm && gradient != 0) throw Broken();
         }
@@ -152,6 +156,7 @@ class Run {
   }
 
   std::uint64_t take_weights(Held& held) {
+    if (!held.in_parts.empty()) throw Broken();
     const std::uint64_t weights = held.loaded.value_or(held.weights);
     held.loaded.reset();
     return weights;
@@ -316,15 +321,23 @@ class Run {
     return sum;
   }
 
-  void start_reduction(RankState& rank, std::int32_t bucket) {
+  // The next operation of a bucket's group, which all owners begin in one order. Returns its number.
+  std::size_t start_in_line(RankState& rank, std::int32_t bucket, bool gathers) {
     const std::vector<int>& group = program_.buckets[static_cast<std::size_t>(bucket)].owners;
     const std::size_t number = started_[{&rank - ranks_.data(), group}]++;
     std::vector<Reduction>& line = reductions_[group];
     if (line.size() <= number) line.resize(number + 1);
-    if (line[number].bucket >= 0 && line[number].bucket != bucket) throw Broken();
-    line[number].bucket = bucket;
-    ++line[number].joined;
-    line[number].sum += own_gradient(rank, bucket);
+    Reduction& at = line[number];
+    if (at.bucket >= 0 && (at.bucket != bucket || at.gathers != gathers)) throw Broken();
+    at.bucket = bucket;
+    at.gathers = gathers;
+    ++at.joined;
+    return number;
+  }
+
+  void start_reduction(RankState& rank, std::int32_t bucket) {
+    const std::size_t number = start_in_line(rank, bucket, false);
+    reductions_[program_.buckets[static_cast<std::size_t>(bucket)].owners][number].sum += own_gradient(rank, bucket);
     if (!rank.reductions.try_emplace(bucket, number).second) throw Broken();
   }
 
@@ -374,10 +387,26 @@ class Run {
     for (const std::int32_t s : program_.buckets[static_cast<std::size_t>(bucket)].stages) {
       const auto place = rank.stages.find(s);
       if (place == rank.stages.end()) continue;
-      place->second.weights = mix(place->second.weights, whole);
+      // Buckets have nothing in common: in which order they are updated is all the same.
+      const auto [own, is_first] = place->second.updates.try_emplace(bucket, 0);
+      if (!is_first) place->second.weights -= mix(static_cast<std::uint64_t>(bucket), own->second);
+      own->second = mix(own->second, whole);
+      place->second.weights += mix(static_cast<std::uint64_t>(bucket), own->second);
       place->second.gathered[bucket] = 0;
+      if (program_.shard_optimizer && program_.buckets[static_cast<std::size_t>(bucket)].owners.size() > 1 &&
+          !place->second.in_parts.insert(bucket).second) {
+        throw Broken();
+      }
     }
     return true;
+  }
+
+  void gather(RankState& rank, std::int32_t bucket) {
+    start_in_line(rank, bucket, true);
+    for (const std::int32_t s : program_.buckets[static_cast<std::size_t>(bucket)].stages) {
+      const auto place = rank.stages.find(s);
+      if (place != rank.stages.end() && place->second.in_parts.erase(bucket) == 0) throw Broken();
+    }
   }
 
   // Ranks of a replica meet in the order in which each comes to its collectives.
@@ -443,6 +472,9 @@ class Run {
         return norm(number);
       case InstructionKind::update_weights:
         return update(number, at.bucket);
+      case InstructionKind::gather_weights:
+        gather(rank, at.bucket);
+        return true;
       case InstructionKind::stash_weights: {
         Held& held = rank.stages.at(at.stage);
         if (!held.stashes.try_emplace(key, held.weights).second) throw Broken();

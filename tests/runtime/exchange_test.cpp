@@ -40,6 +40,8 @@ class NotingTransport final : public comm::Transport {
   }
   comm::GroupId group(std::span<const int>) override { return 0; }
   comm::Ticket all_reduce(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
+  comm::Ticket reduce_scatter(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
+  comm::Ticket all_gather(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
   bool test(comm::Ticket ticket) override { return messages[static_cast<std::size_t>(ticket)].done; }
   void wait(comm::Ticket ticket, comm::WaitObserver*) override {
     messages[static_cast<std::size_t>(ticket)].done = true;

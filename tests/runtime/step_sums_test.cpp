@@ -25,6 +25,8 @@ class LoneTransport final : public comm::Transport {
   comm::Ticket receive(std::span<std::byte>, int, int) override { return 0; }
   comm::GroupId group(std::span<const int>) override { return 0; }
   comm::Ticket all_reduce(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
+  comm::Ticket reduce_scatter(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
+  comm::Ticket all_gather(comm::GroupId, void*, std::int64_t, comm::Element) override { return 0; }
   bool test(comm::Ticket) override { return true; }
   void wait(comm::Ticket, comm::WaitObserver*) override {}
   std::int64_t bytes_sent() const override { return 0; }
@@ -53,7 +55,7 @@ double square_of_norm(const Graph& graph, const millrace::testing::Grid& grid, k
         std::fill_n(static_cast<float*>(parameters.gradient_range(i)), count, static_cast<float>(value));
       }
     }
-    const GradientReducer reducer(program, {&runner}, rank, transport);
+    const GradientReducer reducer(graph, program, {&runner}, rank, transport);
     StepSums sums(graph, program, rank, transport);
     for (std::int32_t b = 0; b < static_cast<std::int32_t>(program.buckets.size()); ++b) {
       if (reducer.place(b).runner != nullptr) sums.add_squares(b, reducer.place(b));

@@ -197,6 +197,49 @@ TEST(Simulate, ReductionsStartWithTheLastOwner) {
   EXPECT_EQ(simulate(graph, program, costs).iteration_time, 14_s);
 }
 
+// One linear a bucket, of 20, 20 elements: reductions of 2 s and gathers of 3 s follow each other, an update takes 1 s.
+TEST(Simulate, PartsOfAnUpdateAreGatheredBeforeTheNextIteration) {
+  const Graph graph = test::chain(2);
+  Plan plan = test::make_plan(graph, {{.replicas = {2}, .micro_batches = 1}}, "gpipe");
+  plan.bucket_size = 80_B;
+  SimCosts costs = zero_costs();
+  costs.compute = [](const Piece& piece) { return piece.kind == InstructionKind::forward ? 1_s : 4_s; };
+  costs.collective = [](InstructionKind kind, Bytes bytes, std::span<const int>) {
+    if (bytes == 8_B) return 0_s;
+    return kind == InstructionKind::reduce_scatter ? 2_s : kind == InstructionKind::all_gather ? 3_s : 4_s;
+  };
+  costs.update = [](Bytes bytes, int) { return Seconds(static_cast<double>(bytes.value()) / 40.0); };
+  const auto time = [&](const LoweringOptions& options) {
+    const ComputeOrder order = schedules::compute_order(plan, make_stage_dag(graph, plan));
+    return simulate(graph, lower(graph, plan, order, 4, options), costs).iteration_time;
+  };
+  // Whole: 5, two sums of 4, two updates of 2 (80 bytes each).
+  EXPECT_EQ(time({}), 5_s + 8_s + 4_s);
+  // In parts: 5, two halves of 2, an update of 1; then a gather of 3 beside an update of 1, and another one.
+  EXPECT_EQ(time({.shard_optimizer = true}), 5_s + 4_s + 1_s + 6_s);
+}
+
+// One linear a bucket: the second half of the backward comes behind the update of the first one's bucket.
+TEST(Simulate, UpdatesInsideOfABackwardTakeTheirTimeThere) {
+  const Graph graph = test::chain(2);
+  Plan plan = test::make_plan(graph, {{.replicas = {1}, .micro_batches = 1}}, "gpipe");
+  plan.bucket_size = 80_B;
+  SimCosts costs = zero_costs();
+  costs.compute = [](const Piece& piece) {
+    return Seconds(piece.kind == InstructionKind::forward ? 1.0 : static_cast<double>(piece.ops.size()));
+  };
+  costs.update = [](Bytes, int) { return 5_s; };
+  const ComputeOrder order = schedules::compute_order(plan, make_stage_dag(graph, plan));
+  const Simulation run = simulate(graph, lower(graph, plan, order, 1, {.hiding = Hiding::update}), costs);
+  EXPECT_EQ(run.makespan, 1_s + 3_s + 10_s);
+  for (const TimelineRow& row : run.timeline.rows) {
+    if (row.instruction.bucket == 0) {
+      EXPECT_EQ(row.start, 3_s);  // behind the loss and linear1
+      EXPECT_EQ(row.end, 8_s);
+    }
+  }
+}
+
 TEST(Simulate, MessagesWaitUntilTheirReceiveIsPosted) {
   const Graph graph = test::chain(1);
   const Plan plan = test::make_plan(graph, {{.replicas = {1, 1}, .micro_batches = 4}}, "gpipe");

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/even_parts.h"
 #include "base/hash.h"
 
 namespace millrace::comm {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::chrono::microseconds kModelNap{100};
 constexpr std::size_t kOut = 0, kIn = 1;
+constexpr double kNothing = -0.0;  // x + -0 has the bits of x, for every x
 constexpr std::size_t kFacts = 2;  // of each member of a sum: its time and its size
 
 struct Header {
@@ -120,6 +122,19 @@ GroupId EmulatedTransport::group(std::span<const int> ranks) {
 }
 
 Ticket EmulatedTransport::all_reduce(GroupId group, void* data, std::int64_t count, Element element) {
+  return start_sum(group, data, count, element, links_.all_reduce, false);
+}
+
+Ticket EmulatedTransport::reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) {
+  return start_sum(group, data, count, element, links_.reduce_scatter, false);
+}
+
+Ticket EmulatedTransport::all_gather(GroupId group, void* data, std::int64_t count, Element element) {
+  return start_sum(group, data, count, element, links_.all_gather, true);
+}
+
+Ticket EmulatedTransport::start_sum(GroupId group, void* data, std::int64_t count, Element element,
+                                    const LinkModel::Collective& model, bool gathers) {
   const Ticket ticket = open(Kind::sum);
   Operation& operation = at(ticket);
   operation.stage = Stage::queued;
@@ -127,6 +142,8 @@ Ticket EmulatedTransport::all_reduce(GroupId group, void* data, std::int64_t cou
   operation.data = data;
   operation.count = count;
   operation.element = element;
+  operation.model = &model;
+  operation.gathers = gathers;
   operation.bytes = count * element_bytes(element);
   operation.come = clock_.now().value();
   sums_.push_back(ticket);
@@ -175,6 +192,13 @@ void EmulatedTransport::issue(Operation& sum) {
   } else {
     widen<float>(sum.data, sum.count, sum.sums);
   }
+  if (sum.gathers && sum.data != nullptr) {
+    const ElementRange own =
+        even_part(sum.count, static_cast<std::int64_t>(members), static_cast<std::int64_t>(group.place));
+    const auto first = sum.sums.begin() + static_cast<std::ptrdiff_t>(members * kFacts);
+    std::fill(first, first + own.begin, kNothing);
+    std::fill(first + own.end, sum.sums.end(), kNothing);
+  }
   sum.inner =
       inner_.all_reduce(sum.group, sum.sums.data(), static_cast<std::int64_t>(sum.sums.size()), Element::float64);
   sum.stage = Stage::flying;
@@ -202,7 +226,7 @@ void EmulatedTransport::settle(Operation& sum) {
   } else {
     narrow<float>(payload, sum.data);
   }
-  sum.end = begin + links_.all_reduce(Bytes(sum.bytes), group.ranks).value();
+  sum.end = begin + (*sum.model)(Bytes(sum.bytes), group.ranks).value();
   group.free = sum_channel_ = sum.end;
   sum.stage = Stage::settled;
 }

@@ -18,7 +18,10 @@ namespace millrace::comm {
 struct LinkModel {
   /// One message alone, from its send to its arrival; that of no bytes is the latency, for which no channel is held.
   std::function<Seconds(Bytes bytes, int from, int to)> message;
-  std::function<Seconds(Bytes bytes, std::span<const int> ranks)> all_reduce;
+  using Collective = std::function<Seconds(Bytes bytes, std::span<const int> ranks)>;
+  Collective all_reduce;
+  Collective reduce_scatter{};
+  Collective all_gather{};
   CollectiveTime collective{};  ///< of tensor-parallel ranks; may be empty where there are none
   bool half_duplex = false;     ///< sends and receives of a rank share one channel
 };
@@ -51,6 +54,8 @@ class EmulatedTransport final : public Transport {
   GroupId group(std::span<const int> ranks) override;
   Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) override;
   Ticket model_collective(Collective kind, std::int64_t bytes, std::span<const int> ranks) override;
+  Ticket reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket all_gather(GroupId group, void* data, std::int64_t count, Element element) override;
   bool test(Ticket ticket) override;
   void wait(Ticket ticket, WaitObserver* observer) override;
 
@@ -79,8 +84,10 @@ class EmulatedTransport final : public Transport {
     std::int64_t number = 0;  // of a collective
     Element element = Element::float32;
     std::int64_t count = 0;
-    std::vector<std::byte> buffer;  // of messages
-    std::vector<double> sums;       // of sums: times and sizes of all members, then the payload
+    const LinkModel::Collective* model = nullptr;  // of a sum
+    bool gathers = false;                          // a sum to which each member gives its part alone
+    std::vector<std::byte> buffer;                 // of messages
+    std::vector<double> sums;                      // of sums: times and sizes of all members, then the payload
   };
   struct Group {
     std::vector<int> ranks;
@@ -93,6 +100,8 @@ class EmulatedTransport final : public Transport {
   void close(Ticket ticket);
   bool advance(Ticket ticket);
   bool look_after_sums();
+  Ticket start_sum(GroupId group, void* data, std::int64_t count, Element element, const LinkModel::Collective& model,
+                   bool gathers);
   void issue(Operation& sum);
   void settle(Operation& sum);
   void look_for_messages();

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "base/errors.h"
+#include "base/even_parts.h"
 #include "base/log.h"
 #include "comm/mpi/mpi_error.h"
 
@@ -133,6 +134,48 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
   bytes_received_ += count * bytes;
   push(ticket);
   return ticket;
+}
+
+// Every part has its own operations, in the order of the members: Open MPI's reduce_scatter and all_gather cannot be
+// cut into segments that overlap.
+Ticket MpiTransport::by_parts(GroupId group, void* data, std::int64_t count, Element element, const Segment& start) {
+  const std::unique_lock lock(mutex_);
+  const Ticket ticket = open_ticket();
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  MPI_Comm members = groups_[static_cast<std::size_t>(group)];
+  int size = 0, self = 0;
+  check_mpi(MPI_Comm_size(members, &size), "MPI_Comm_size");
+  check_mpi(MPI_Comm_rank(members, &self), "MPI_Comm_rank");
+  const std::int64_t bytes = element_bytes(element);
+  const std::int64_t segment = std::min(options_.reduction_segment_bytes, options_.largest_message_bytes);
+  for (int member = 0; member < size; ++member) {
+    const ElementRange part = even_part(count, size, member);
+    if (part.size() == 0) continue;
+    in_pieces(part.size(), std::max<std::int64_t>(1, segment / bytes), [&](std::int64_t at, int piece) {
+      requests.push_back(MPI_REQUEST_NULL);
+      start(static_cast<std::byte*>(data) + (part.begin + at) * bytes, piece, member, member == self, &requests.back());
+    });
+    bytes_sent_ += member == self ? 0 : part.size() * bytes;
+    bytes_received_ += member == self ? part.size() * bytes : 0;
+  }
+  push(ticket);
+  return ticket;
+}
+
+Ticket MpiTransport::reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) {
+  MPI_Comm members = groups_[static_cast<std::size_t>(group)];
+  return by_parts(group, data, count, element, [&](void* at, int piece, int member, bool own, MPI_Request* request) {
+    check_mpi(MPI_Ireduce(own ? MPI_IN_PLACE : at, own ? at : nullptr, piece, mpi_type(element), MPI_SUM, member,
+                          members, request),
+              "MPI_Ireduce");
+  });
+}
+
+Ticket MpiTransport::all_gather(GroupId group, void* data, std::int64_t count, Element element) {
+  MPI_Comm members = groups_[static_cast<std::size_t>(group)];
+  return by_parts(group, data, count, element, [&](void* at, int piece, int member, bool, MPI_Request* request) {
+    check_mpi(MPI_Ibcast(at, piece, mpi_type(element), member, members, request), "MPI_Ibcast");
+  });
 }
 
 void MpiTransport::push(Ticket ticket) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,8 @@ class MpiTransport final : public Transport {
   Ticket receive(std::span<std::byte> data, int peer, int tag) override;
   GroupId group(std::span<const int> ranks) override;
   Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket all_gather(GroupId group, void* data, std::int64_t count, Element element) override;
   bool test(Ticket ticket) override;
   void wait(Ticket ticket, WaitObserver* observer) override;
 
@@ -46,6 +49,9 @@ class MpiTransport final : public Transport {
 
  private:
   Ticket open_ticket();
+  /// Of one segment of the part of `member`: `own` where that is this rank.
+  using Segment = std::function<void(void* data, int count, int member, bool own, MPI_Request* request)>;
+  Ticket by_parts(GroupId group, void* data, std::int64_t count, Element element, const Segment& start);
   bool advance(Ticket ticket);  // with mutex_ held
   void progress();
   void push(Ticket ticket);    // with mutex_ held: it ends only if this side goes on with it

@@ -235,6 +235,22 @@ Ticket NodeTransport::all_reduce(GroupId group, void* data, std::int64_t count, 
   return ticket;
 }
 
+// Every member of a node sees the sum where it is added up: to have all of it costs no more than a part.
+Ticket NodeTransport::reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) {
+  if (groups_[static_cast<std::size_t>(group)].sum != nullptr) return all_reduce(group, data, count, element);
+  const std::lock_guard lock(mutex_);
+  const Ticket ticket = open(Kind::mpi);
+  operation(ticket).by_mpi = mpi_.reduce_scatter(groups_[static_cast<std::size_t>(group)].mpi, data, count, element);
+  return ticket;
+}
+
+Ticket NodeTransport::all_gather(GroupId group, void* data, std::int64_t count, Element element) {
+  const std::lock_guard lock(mutex_);
+  const Ticket ticket = open(Kind::mpi);
+  operation(ticket).by_mpi = mpi_.all_gather(groups_[static_cast<std::size_t>(group)].mpi, data, count, element);
+  return ticket;
+}
+
 // Sums of a group arrive in order: one that finds no place stops the later ones. A place is free once all members have
 // left it, which none puts off until somebody asks for the sum.
 void NodeTransport::settle_sums() {

@@ -44,6 +44,8 @@ class NodeTransport final : public Transport {
   Ticket receive(std::span<std::byte> data, int peer, int tag) override;
   GroupId group(std::span<const int> ranks) override;
   Ticket all_reduce(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket reduce_scatter(GroupId group, void* data, std::int64_t count, Element element) override;
+  Ticket all_gather(GroupId group, void* data, std::int64_t count, Element element) override;
   bool test(Ticket ticket) override;
   void wait(Ticket ticket, WaitObserver* observer = nullptr) override;
   const std::byte* wait_in_place(Ticket ticket, const std::byte* buffer, WaitObserver* observer) override;
