@@ -1,7 +1,9 @@
 // Makes the sums of each kind of device and number of rows, and the links and limits of each group of devices.
 #include "partitioners/common/pipeline_model.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <tuple>
 
 #include "plan/rows.h"
@@ -10,6 +12,15 @@ namespace millrace::partitioners {
 namespace {
 
 constexpr std::int64_t kAnyNumber = std::int64_t{1} << 40;
+
+// Asked for each place that a stage may begin at: the library's functions for any number take their time.
+double power_of_four(std::size_t exponent) { return static_cast<double>(std::uint64_t{1} << (2 * exponent)); }
+
+// \pre number ≥ 1.
+std::size_t log_of_four(double number) {
+  constexpr std::uint64_t kBias = 1023;
+  return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(number) >> 52U) - kBias) / 2;
+}
 
 }  // namespace
 
@@ -202,7 +213,7 @@ double PipelineModel::sample(const Group& group, std::size_t step) const {
   if (group.reduction.size() <= step) group.reduction.resize(step + 1, -1.0);
   double& seconds = group.reduction[step];
   if (seconds < 0) {
-    const double bytes = kReductionUnit * std::ldexp(1.0, 2 * static_cast<int>(step));
+    const double bytes = kReductionUnit * power_of_four(step);
     seconds = problem_->cost->all_reduce_time(Bytes(static_cast<std::int64_t>(bytes)), group.owners).value();
   }
   return seconds;
@@ -218,8 +229,8 @@ double PipelineModel::reduction(int number, std::size_t begin, std::size_t end) 
   }
   const double position = bytes / kReductionUnit;
   if (position <= 1) return sample(on, 0);
-  const auto step = static_cast<std::size_t>(std::ilogb(position)) / 2;
-  const double low = std::ldexp(1.0, 2 * static_cast<int>(step));
+  const std::size_t step = log_of_four(position);
+  const double low = power_of_four(step);
   const double start = sample(on, step);
   return start + (sample(on, step + 1) - start) * (position - low) / (3 * low);
 }

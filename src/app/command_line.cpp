@@ -1,5 +1,6 @@
 // The sub-commands and their options; the only file that sees the command line library.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <string_view>
 
@@ -354,6 +355,16 @@ void define(CLI::App& app, Arguments& arguments) {
       ->check(above_zero());
 }
 
+// What is written twice is left as it was written last.
+void check_files(const Arguments& arguments) {
+  if (arguments.svg.empty() || arguments.trace_file.empty()) return;
+  const auto place = [](const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
+  };
+  if (place(arguments.svg) != place(arguments.trace_file)) return;
+  throw InvalidInput(fmt::format("--svg and --trace both name {}; each needs a file of its own", arguments.svg));
+}
+
 }  // namespace
 
 Arguments parse_command_line(int argc, char** argv, bool speak) {
@@ -385,6 +396,7 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
         fmt::format("{} (see millrace {} --help)", error.what(), argc > 1 && argv[1][0] != '-' ? argv[1] : ""));
   }
   arguments.command = app.get_subcommands().front()->get_name();
+  check_files(arguments);
   return arguments;
 }
 

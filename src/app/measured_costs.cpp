@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -86,9 +87,14 @@ cost::Profile read_kept(const Session& session, std::int64_t threads) {
 
 // Speeds and links of the profile's job become those of the cluster.
 void take_job(Session& session, const cost::MeasuredJob& job) {
-  if (!is_local(session) || job.speeds.size() != static_cast<std::size_t>(session.cluster.size())) return;
+  if (!is_local(session)) return;
+  const auto ranks = static_cast<std::size_t>(session.cluster.size());
+  const std::map<int, double>& slowdown = session.experiment.slowdown;
   std::vector<double> speeds = job.speeds;
-  for (const auto& [rank, factor] : session.experiment.slowdown) speeds[static_cast<std::size_t>(rank)] /= factor;
+  // One process measured for all: but for the slowdown its ranks are as fast as each other.
+  if (speeds.empty() && !slowdown.empty()) speeds.assign(ranks, 1.0);
+  if (speeds.size() != ranks) return;
+  for (const auto& [rank, factor] : slowdown) speeds[static_cast<std::size_t>(rank)] /= factor;
   session.cluster = cluster::with_measurements(session.cluster, speeds, job.within, job.between);
   session.measured_speeds = true;
 }

@@ -220,6 +220,9 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
   planner::SimulatedCounts counts = planner::rank_by_simulation(problem, ranking.plans, settings);
   planned.choices = std::move(counts.choices);
+  planned.choices.push_back(fmt::format(
+      "among {} programs of {}, {} of them equal to others; {} could not win, {} refused", counts.simulated,
+      counted(static_cast<std::int64_t>(ranking.plans.size()), "plan"), counts.reused, counts.pruned, counts.refused));
   while (!ranking.plans.empty() && !ranking.plans.back().report.feasible) {
     const plan::Candidate& refused = ranking.plans.back();
     if (counts.least_refused_memory == Bytes(refused.report.peak_memory_bytes)) {

@@ -95,6 +95,8 @@ std::string format(Bytes bytes) {
 std::string format(Seconds seconds) {
   const double value = seconds.value();
   const double size = std::abs(value);
+  constexpr double kLong = 1e9;  // some thirty years
+  if (size >= kLong) return fmt::format("{:.2e} s", value);
   if (size >= 120.0) return fmt::format("{:.1f} min", value / 60.0);
   if (size >= 1.0 || size == 0.0) return fmt::format("{:.2f} s", value);
   if (size >= 1e-3) return fmt::format("{:.2f} ms", value * 1e3);

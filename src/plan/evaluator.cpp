@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
+#include "plan/kept_weights.h"
 #include "plan/loads.h"
 #include "plan/published.h"
 #include "plan/stage_times.h"
@@ -227,7 +228,10 @@ class Evaluation {
     all.activations = activations(parts, live);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       StageReport& row = report_.stages[parts[i].row];
-      const StageMemory memory = stage_memory(*parts[i].footprint, live[i]);
+      StageMemory memory = stage_memory(*parts[i].footprint, live[i]);
+      const Bytes copies = weight_copies(plan_.schedule, live[i]) * parts[i].footprint->weights;
+      memory.weights += copies;
+      all.weights += copies;
       row.live_micro_batches = std::max(row.live_micro_batches, live[i]);
       if (memory.total().value() <= row.memory_bytes) continue;
       row.memory = memory;

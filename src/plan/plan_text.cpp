@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/errors.h"
 #include "config/document.h"
 #include "config/emit.h"
 #include "config/reader.h"
+#include "plan/closed_form.h"
 #include "plan/op_patterns.h"
 #include "plan/validate.h"
 
@@ -146,12 +148,23 @@ class PlanReader {
   static void read_schedule(const Field& field, Plan& plan) {
     if (!field.is_map()) {
       plan.schedule = field.as(config::Text{});
+      check_schedule(field, plan.schedule);
       return;
     }
     Reader map = field.map();
     plan.schedule = map.required("name", config::Text{});
+    if (const Field name = map.field("name")) check_schedule(name, plan.schedule);
     for (const auto& [name, value] : map.entries()) {
       if (name != "name") plan.schedule_options[name] = value.as(config::Text{});
+    }
+  }
+
+  static void check_schedule(const Field& field, const std::string& name) {
+    if (!field || name.empty()) return;  // told already
+    try {
+      schedule_traits(name);
+    } catch (const InvalidInput& unknown) {
+      field.refuse(unknown.what());
     }
   }
 

@@ -8,8 +8,23 @@
 #include <fmt/format.h>
 
 #include "partitioners/registry.h"
+#include "planner/virtual_stages.h"
+#include "schedules/registry.h"
 
 namespace millrace::planner {
+namespace {
+
+// Whether a plan depends on the limit however it was cut: by what is run again, or how its schedule deals and orders.
+bool fitted_to_limits(const Request& request) {
+  return request.problem.recompute != plan::Recompute::none ||
+         std::any_of(request.schedules.begin(), request.schedules.end(), [](const ScheduleChoice& choice) {
+           const schedules::Entry& entry = schedules::by_name(choice.name);
+           return deals_stages(entry) || (entry.capabilities & schedules::kFitsCosts) != 0;
+         });
+}
+
+}  // namespace
+
 std::optional<Bytes> least_limit(const plan::Problem& problem) {
   std::optional<Bytes> least;
   for (int device = 0; device < problem.cluster->size(); ++device) {
@@ -32,11 +47,13 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
                          const MakeEvaluator& make_evaluator) {
   LeastMemory least = known;
   Request again = request;
-  std::erase_if(again.partitioners, [](const PartitionerChoice& choice) {
-    return (partitioners::by_name(choice.name).capabilities & partitioners::kMemoryLimit) == 0;
-  });
   least.minimal = true;
-  if (again.partitioners.empty() || request.explicit_stages) return least;
+  if (!fitted_to_limits(request)) {
+    std::erase_if(again.partitioners, [](const PartitionerChoice& choice) {
+      return (partitioners::by_name(choice.name).capabilities & partitioners::kMemoryLimit) == 0;
+    });
+    if (again.partitioners.empty() || request.explicit_stages) return least;
+  }
   if (4 * one_search > request.patience) {
     least.minimal = false;
     return least;

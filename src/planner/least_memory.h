@@ -6,7 +6,8 @@
 namespace millrace::planner {
 
 /// Lowers what is known to be enough until one byte less is too little. Partitioners that look for cuts that fit are
-/// asked again; the plans of the others do not depend on the limit. Where asking takes long it is left, after a second
+/// asked again; the plans of the others depend on the limit where something is run again to fit, or where the schedule
+/// deals or orders by it. Where asking takes long it is left, after a second
 /// in all: then `minimal` is false.
 /// \param known  a limit under which a plan fits.
 /// \param one_search  how long it takes to ask once.

@@ -32,7 +32,8 @@ class Stepping {
 
   ProgramMemory run() {
     // Filled, and then once through: more iterations meet no other state.
-    const auto lists = unroll(program_, program_.overlap > 0 ? 2 * program_.overlap + 2 : 1);
+    const bool goes_on = program_.overlap > 0 || keeps_versions();
+    const auto lists = unroll(program_, goes_on ? 2 * program_.overlap + 2 : 1);
     for (std::size_t rank = 0; rank < lists.size(); ++rank) {
       Bytes now;
       for (const UnrolledInstruction& step : lists[rank]) {
@@ -79,6 +80,13 @@ class Stepping {
       all.buffers += one.messages;
       all.workspace = std::max(all.workspace, one.workspace);
     }
+  }
+
+  bool keeps_versions() const {
+    return std::any_of(program_.ranks.begin(), program_.ranks.end(), [](const RankProgram& rank) {
+      return std::any_of(rank.instructions.begin(), rank.instructions.end(),
+                         [](const Instruction& at) { return at.kind == InstructionKind::stash_weights; });
+    });
   }
 
   // Stashes keep the weights that updates overwrite (METHODS 2).

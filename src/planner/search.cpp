@@ -16,6 +16,7 @@
 #include "plan/published.h"
 #include "planner/least_memory.h"
 #include "planner/schedule_rules.h"
+#include "planner/shared_cuts.h"
 #include "planner/virtual_stages.h"
 #include "schedules/registry.h"
 
@@ -77,11 +78,18 @@ class Search {
         const partitioners::Entry& entry = partitioners::by_name(choice.name);
         if (!takes_part(entry)) continue;
         const config::Values options = share_of_time(choice.options, used_[i]);
-        used_[i] += take(problem, *evaluate, choice.name, [&] {
-          return cut(searched, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
+        const bool shares = !deals(problem) && !searches_together(entry);
+        std::optional<plan::PlanSet> own;
+        const Seconds took = take(problem, *evaluate, choice.name, [&] {
+          if (auto known = shares ? shared_.find(searched, i, *search) : std::nullopt) return std::move(*known);
+          own = cut(searched, schedule, *search, [&](const plan::Problem& of, plan::Evaluator& judge, double part) {
             return entry.partition(of, part < 1 ? part_of_time(options, part) : options, judge);
           });
+          return *own;
         });
+        used_[i] += took;
+        if (shares && own) shared_.keep(searched, i, std::move(*own), took);
+        if (shares && !own) ++ranking_.shared_cuts;
       }
     }
     share_bounds();
@@ -106,10 +114,14 @@ class Search {
     });
   }
 
+  bool searches_together(const partitioners::Entry& entry) const {
+    return request_.problem.exchange != nullptr && (entry.capabilities & partitioners::kAllRanks) != 0;
+  }
+
   // Other ranks help those that search together; the plans of the rest are rank 0's to find.
   bool takes_part(const partitioners::Entry& entry) const {
     const plan::Exchange* exchange = request_.problem.exchange;
-    return exchange == nullptr || exchange->rank() == 0 || (entry.capabilities & partitioners::kAllRanks) != 0;
+    return exchange == nullptr || exchange->rank() == 0 || searches_together(entry);
   }
 
   // A time limit is for all that a partitioner does here: each cell gets an equal part of what is left of it.
@@ -132,7 +144,7 @@ class Search {
     plan::PlanSet plans = partition();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (plan::Candidate& candidate : plans.candidates()) {
-      candidate.report.planning_time_s = seconds;
+      candidate.report.planning_time_s += seconds;
       if (candidate.report.stopped_by == "time") late_.insert(partitioner);
       if (!plan::is_published(problem.objective)) {
         candidate.plan.schedule_options.insert(schedule_options_.begin(), schedule_options_.end());
@@ -260,7 +272,8 @@ class Search {
   std::size_t cells_left_ = 0;             // with that one
   std::vector<Seconds> used_;              // by each partitioner
   std::optional<cluster::Cluster> roomy_;  // the devices without limits
-  std::set<std::string> late_;             // that the time limit ended in some cell: better plans may be left out
+  SharedCuts shared_;
+  std::set<std::string> late_;  // that the time limit ended in some cell: better plans may be left out
   Ranking ranking_;
 };
 
@@ -313,7 +326,11 @@ Ranking search(const Request& request, const MakeEvaluator& make_evaluator) {
 
 std::string Ranking::why_not() const {
   if (!plans.empty()) return "";
-  std::string text = "no plan fits";
+  // Of one reason that is not memory, the first line tells all.
+  const bool alike = std::all_of(refusals.begin(), refusals.end(), [&](const plan::Refused& refused) {
+    return refused.reason == refusals.front().reason && refused.reason != plan::Refusal::memory_exceeded;
+  });
+  std::string text = alike && !least_memory ? "no plan" : "no plan fits";
   if (least_memory) {
     text += fmt::format("; the smallest memory that one fits in is {}{} ({} bytes) on every device, which {} needs",
                         least_memory->minimal ? "" : "at most ", format(least_memory->limit),
@@ -324,7 +341,7 @@ std::string Ranking::why_not() const {
   for (const plan::Refused& refused : refusals) {
     if (std::find(told.begin(), told.end(), refused.reason) != told.end()) continue;
     told.push_back(refused.reason);
-    text += fmt::format("\n  {}: {}{}", refused.partitioner, plan::text(refused.reason),
+    text += fmt::format("{}{}: {}{}", alike ? ": " : "\n  ", refused.partitioner, plan::text(refused.reason),
                         refused.detail.empty() ? "" : fmt::format(": {}", refused.detail));
   }
   return text;

@@ -59,6 +59,7 @@ struct Ranking {
   std::vector<plan::Candidate> plans;   ///< that fit, best first, each once; empty: infeasible
   std::vector<plan::Refused> refusals;  ///< of shapes, and of plans that do not fit, in order of the search
   std::optional<LeastMemory> least_memory;
+  std::size_t shared_cuts = 0;  ///< answers of partitioners that were those for another schedule
 
   /// Why there is no plan, for the user; empty when there is one.
   std::string why_not() const;
@@ -78,9 +79,10 @@ inline constexpr double kAutomaticWork = 5e7;
 /// Runs every partitioner for every schedule and number of micro-batches; schedules that put several stages on a device
 /// have theirs dealt (virtual_stages.h), and plans that break a rule of their schedule are refused in its words. For
 /// objectives of published planners, which know no schedule, for the first schedule. A partitioner's time limit is for
-/// all of its calls together. The same request gives the same ranking, unless a time limit stops a partitioner or what
-/// makes `least_memory` minimal. With Problem::exchange all ranks call it; the ranking is rank 0's. \throws
-/// InvalidInput  unknown names, and explicit stages that are no cover (plan/explicit_stages.h).
+/// all of its calls together; schedules that a partitioner cuts alike share its answer. The same request gives the same
+/// ranking, unless a time limit stops a partitioner or what makes `least_memory` minimal. With Problem::exchange all
+/// ranks call it; the ranking is rank 0's. \throws InvalidInput  unknown names, and explicit stages that are no cover
+/// (plan/explicit_stages.h).
 Ranking search(const Request& request, const MakeEvaluator& make_evaluator = closed_form);
 
 /// The same, with `least_memory` as the plans that do not fit tell it, not yet minimal.

@@ -2,13 +2,17 @@
 #include "planner/simulated_ranking.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,13 +22,11 @@
 #include "base/limits.h"
 #include "base/text.h"
 #include "plan/bounds.h"
-#include "planner/fold_plan.h"
-#include "planner/order_costs.h"
+#include "planner/program_trials.h"
 #include "planner/schedule_rules.h"
 #include "planner/simulated.h"
-#include "program/lowering.h"
+#include "planner/work_ahead.h"
 #include "schedules/registry.h"
-#include "sim/simulate.h"
 
 namespace millrace::planner {
 namespace {
@@ -34,26 +36,26 @@ constexpr double kWorthwhile = 0.99;
 
 std::string percent(double seconds, double of) { return fmt::format("{:+.1f} %", 100 * (seconds / of - 1)); }
 
-// A program of a candidate, simulated.
-struct Trial {
-  Plan plan;
-  sim::Simulation run;
-  ProgramMemory memory;
-  bool reduces = false;  // gradients, over several ranks
-
-  double seconds() const { return run.iteration_time.value(); }
+// What came of a candidate, whatever the others are.
+struct Judged {
+  std::optional<Trial> winner;  // none: refused, or not looked at
+  std::string why_not;
+  bool fits = true;
+  std::vector<std::string> choices;
+  std::vector<std::uint64_t> programs;  // in the order in which they were asked for
+  std::size_t refused = 0;              // variants, too
 };
 
 class Ranker {
  public:
   Ranker(const plan::Problem& problem, std::vector<plan::Candidate>& candidates, const SimulatedRanking& settings)
-      : problem_(problem),
-        candidates_(candidates),
-        settings_(settings),
-        costs_(costs_of(*problem.cost, *problem.cluster, problem.sizes.real, settings.options)),
-        counted_(*problem.graph, problem.sizes),
-        bytes_(counted_),
-        start_(std::chrono::steady_clock::now()) {}
+      : problem_(problem), candidates_(candidates), settings_(settings), start_(std::chrono::steady_clock::now()) {
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t threads = std::min(settings.threads == 0 ? cores : settings.threads, candidates.size());
+    for (std::size_t t = 0; t < std::max<std::size_t>(1, threads); ++t) {
+      trials_.push_back(std::make_unique<ProgramTrials>(problem, settings.options, settings.hiding, known_));
+    }
+  }
 
   SimulatedCounts run() {
     std::vector<double> bounds;
@@ -63,7 +65,7 @@ class Ranker {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       scores_[i] = {2, value(candidates_[i].report, candidates_[i].report.iteration_time_s)};
     }
-    for (const std::size_t i : order(bounds)) judge(i, bounds[i]);
+    judge_all(order(bounds), bounds);
     sort();
     settle_first();
     settle_memory();
@@ -83,7 +85,7 @@ class Ranker {
 
   double value(const Trial& trial) const {
     if (problem_.objective != plan::Objective::memory_efficiency) return trial.seconds();
-    return trial.seconds() * static_cast<double>(trial.memory.peak());
+    return trial.seconds() * static_cast<double>(trial.result->memory.peak());
   }
 
   // No variant of the candidate has a better value. A device holds one micro-batch of its fullest stage at the least,
@@ -121,7 +123,26 @@ class Ranker {
     return order;
   }
 
-  void judge(std::size_t index, double bound) {
+  // Threads look at candidates ahead of their turn; in turn it is decided as if each were looked at then: the best can
+  // only have become better, so what is still to be looked at was.
+  void judge_all(const std::vector<std::size_t>& order, const std::vector<double>& bounds) {
+    WorkAhead<Judged> ahead(order.size(), trials_.size(), [&](std::size_t turn, std::size_t thread) {
+      const std::size_t i = order[turn];
+      if (!candidates_[i].report.feasible || bounds[i] >= best_ || late()) return Judged{};
+      return look_at(candidates_[i].plan, *trials_[thread]);
+    });
+    for (std::size_t turn = 0; turn < order.size(); ++turn) {
+      const std::size_t i = order[turn];
+      take_turn(i, bounds[i], ahead.take(turn));
+    }
+  }
+
+  bool late() const {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
+    return took.count() > settings_.time_limit.value();
+  }
+
+  void take_turn(std::size_t index, double bound, Judged judged) {
     plan::Candidate& candidate = candidates_[index];
     if (!candidate.report.feasible) return;
     if (bound >= best_) {
@@ -129,49 +150,56 @@ class Ranker {
       ++counts_.pruned;
       return;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start_;
-    if (took.count() > settings_.time_limit.value()) return;
-    std::optional<Trial> winner;
-    try {
-      winner = simulate(with_quick_order(candidate.plan));
-    } catch (const InvalidInput& refusal) {
-      ++counts_.refused;
+    for (const std::uint64_t program : judged.programs) count(program);
+    counts_.refused += judged.refused;
+    if (!judged.why_not.empty()) {
       scores_[index].first = 3;
       candidate.report.feasible = false;
-      candidate.report.why_not = refusal.what();
+      candidate.report.why_not = std::move(judged.why_not);
+      if (judged.winner) take_memory(judged.winner->result->memory, candidate.report);
       return;
     }
-    if (!fits(winner->memory)) {
-      scores_[index].first = 3;
-      candidate.report.feasible = false;
-      candidate.report.why_not =
-          fmt::format("its order keeps {} on the fullest rank", format(Bytes(winner->memory.peak())));
-      take_memory(winner->memory, candidate.report);
-      return;
-    }
-    vary(*winner, choices_[index]);
-    take(*winner, candidate);
-    scores_[index] = {0, value(*winner)};
-    best_ = std::min(best_, scores_[index].second);
+    if (!judged.winner) return;
+    choices_[index] = std::move(judged.choices);
+    scores_[index] = {0, value(*judged.winner)};
+    take(*judged.winner, candidate);
+    best_ = std::min(best_.load(), scores_[index].second);
   }
 
-  // Equal parts of the plan once. Rows of the timeline are of no use here.
-  Trial simulate(Plan plan) {
-    const bool shards = problem_.sizes.shard_optimizer;  // by the number of owners, which folding changes
-    const FoldedPlan folded =
-        shards ? unfolded(plan, problem_.batch)
-               : fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, settings_.options);
-    LoweringOptions lowering{.hiding = settings_.hiding, .shard_optimizer = shards};
-    if (problem_.tensor != nullptr) lowering.parts = problem_.tensor->parts(folded.plan);
-    const Program program =
-        lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch, lowering);
-    sim::Options options = settings_.options;
-    options.iterations += 2 * program.overlap;
+  void count(std::uint64_t program) {
     ++counts_.simulated;
-    const bool reduces = std::any_of(program.buckets.begin(), program.buckets.end(),
-                                     [](const Bucket& bucket) { return bucket.owners.size() > 1; });
-    sim::Simulation run = sim::simulate(*problem_.graph, program, folded_costs(costs_, folded), options);
-    return {std::move(plan), unfold(std::move(run), folded), unfold(program_memory(program, bytes_), folded), reduces};
+    if (!met_.insert(program).second) ++counts_.reused;
+  }
+
+  Judged look_at(const Plan& plan, ProgramTrials& trials) const {
+    Judged judged;
+    try {
+      judged.winner = simulate(with_quick_order(plan), trials, judged);
+    } catch (const InvalidInput& refusal) {
+      ++judged.refused;
+      judged.why_not = refusal.what();
+      return judged;
+    }
+    if (!fits(judged.winner->result->memory)) {
+      judged.why_not =
+          fmt::format("its order keeps {} on the fullest rank", format(Bytes(judged.winner->result->memory.peak())));
+      return judged;
+    }
+    vary(judged, trials);
+    return judged;
+  }
+
+  static Trial simulate(Plan plan, ProgramTrials& trials, Judged& judged) {
+    Trial trial = trials.of(std::move(plan));
+    judged.programs.push_back(trial.program);
+    return trial;
+  }
+
+  // After the others, on this thread.
+  Trial simulate(Plan plan) {
+    Trial trial = trials_.front()->of(std::move(plan));
+    count(trial.program);
+    return trial;
   }
 
   bool fits(const ProgramMemory& memory) const {
@@ -183,52 +211,54 @@ class Ranker {
   }
 
   // One choice after the other, each from the best so far: the plan itself comes first, and a variant has to be better.
-  void vary(Trial& winner, std::vector<std::string>& lines) {
+  void vary(Judged& judged, ProgramTrials& trials) const {
+    Trial& winner = *judged.winner;
     if (problem_.recompute == plan::Recompute::automatic) {
       std::vector<std::pair<std::string, Plan>> others;
       if (recomputes(winner.plan)) others.emplace_back("none", with_recompute(winner.plan, false));
       if (problem_.objective == plan::Objective::memory_efficiency && !recomputes(winner.plan)) {
         others.emplace_back("all stages", with_recompute(winner.plan, true));
       }
-      choose("recompute", recomputes(winner.plan) ? "where needed" : "none", std::move(others), winner, lines);
+      choose("recompute", recomputes(winner.plan) ? "where needed" : "none", std::move(others), judged, trials);
     }
-    if (winner.reduces) {
+    if (winner.result->reduces) {
       std::vector<std::pair<std::string, Plan>> others;
       for (const Bytes size : settings_.bucket_sizes) {
         if (size == winner.plan.bucket_size) continue;
         others.emplace_back(format(size), winner.plan);
         others.back().second.bucket_size = size;
       }
-      choose("bucket size", format(winner.plan.bucket_size), std::move(others), winner, lines);
+      choose("bucket size", format(winner.plan.bucket_size), std::move(others), judged, trials);
     }
-    if (winner.reduces) {
+    if (winner.result->reduces) {
       choose("deferred weight gradients", std::to_string(deferred_weights(winner.plan)),
-             with_deferred_weights(winner.plan, settings_.deferred_weights), winner, lines);
+             with_deferred_weights(winner.plan, settings_.deferred_weights), judged, trials);
     }
     if (settings_.deeper_warmup) {
       std::vector<std::pair<std::string, Plan>> others;
       if (auto deeper = deepened(winner.plan)) others.emplace_back("twice its depth", std::move(*deeper));
-      choose("warm-up", "the schedule's own", std::move(others), winner, lines);
+      choose("warm-up", "the schedule's own", std::move(others), judged, trials);
     }
     // At the same memory limits, so whatever is better by simulation is better.
-    choose("order", "searched", with_fixed_orders(winner.plan), winner, lines, 1.0);
+    choose("order", "searched", with_fixed_orders(winner.plan), judged, trials, 1.0);
   }
 
   // Keeps the best of the plan at hand and the others, and notes what was compared.
-  void choose(const std::string& what, std::string own, std::vector<std::pair<std::string, Plan>> others, Trial& winner,
-              std::vector<std::string>& lines, double worthwhile = kWorthwhile) {
+  void choose(const std::string& what, std::string own, std::vector<std::pair<std::string, Plan>> others,
+              Judged& judged, ProgramTrials& trials, double worthwhile = kWorthwhile) const {
+    Trial& winner = *judged.winner;
     std::string chosen = own;
     std::vector<std::pair<std::string, double>> tried{{std::move(own), winner.seconds()}};
     for (auto& [name, plan] : others) {
       try {
-        Trial trial = simulate(std::move(plan));
-        if (!fits(trial.memory)) continue;
+        Trial trial = simulate(std::move(plan), trials, judged);
+        if (!fits(trial.result->memory)) continue;
         tried.emplace_back(name, trial.seconds());
         if (value(trial) >= value(winner) * worthwhile) continue;
         winner = std::move(trial);
         chosen = name;
       } catch (const InvalidInput&) {
-        ++counts_.refused;
+        ++judged.refused;
       }
     }
     if (tried.size() == 1) return;
@@ -236,7 +266,7 @@ class Ranker {
     for (const auto& [name, seconds] : tried) {
       if (name != chosen) line += fmt::format("; {}: {} of time", name, percent(seconds, winner.seconds()));
     }
-    lines.push_back(std::move(line));
+    judged.choices.push_back(std::move(line));
   }
 
   static bool recomputes(const Plan& plan) {
@@ -272,8 +302,8 @@ class Ranker {
     candidate.plan = trial.plan;
     forget_quick_order(candidate.plan, given);
     plan::PlanReport& report = candidate.report;
-    take_memory(trial.memory, report);
-    take_times(trial.run, problem_.batch, report);
+    take_memory(trial.result->memory, report);
+    take_times(trial.result->run, problem_.batch, report);
     if (problem_.objective == plan::Objective::throughput) judged_value(report, report.iteration_time_s);
     if (problem_.objective == plan::Objective::memory_efficiency) judged_value(report, report.memory_efficiency);
   }
@@ -323,7 +353,7 @@ class Ranker {
     Plan quick = with_quick_order(first.plan);
     if (quick == first.plan) return;
     Trial full = simulate(first.plan);
-    if (fits(full.memory) && value(full) <= scores_.front().second) {
+    if (fits(full.result->memory) && value(full) <= scores_.front().second) {
       take(full, first);
     } else {
       first.plan = std::move(quick);
@@ -377,14 +407,14 @@ class Ranker {
   const plan::Problem& problem_;
   std::vector<plan::Candidate>& candidates_;
   const SimulatedRanking& settings_;
-  sim::SimCosts costs_;
-  plan::AnalyticBytes counted_;
-  KnownFootprints bytes_;
+  KnownPrograms known_;
+  std::vector<std::unique_ptr<ProgramTrials>> trials_;  // by thread
+  std::set<std::uint64_t> met_;                         // programs
   std::chrono::steady_clock::time_point start_;
   std::vector<Score> scores_;
   std::vector<std::vector<std::string>> choices_;                                      // of each candidate
   std::map<std::pair<std::string, std::int64_t>, std::optional<plan::Bound>> bounds_;  // by schedule and micro-batches
-  double best_ = std::numeric_limits<double>::infinity();
+  std::atomic<double> best_ = kNever;
   SimulatedCounts counts_;
 };
 

@@ -28,10 +28,12 @@ struct SimulatedRanking {
   /// Counted bytes prune; the best plans are asked for from the best down until `asked` of them fit.
   std::function<std::optional<ProgramMemory>(const Plan&)> device_memory{};
   std::size_t asked = 1;
+  std::size_t threads = 0;  ///< that simulate, with the same outcome for any number; 0: one a core
 };
 
 struct SimulatedCounts {
   std::size_t simulated = 0;  ///< plans and their variants
+  std::size_t reused = 0;     ///< of them: their programs were equal to those of others
   std::size_t pruned = 0;     ///< by a lower bound that was not better than the best simulated
   std::size_t refused = 0;    ///< by their schedule, variants too
   /// Of the plans that fit as counted and not as their devices say; nothing: there are none.

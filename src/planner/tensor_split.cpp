@@ -13,6 +13,7 @@ TensorSplit::TensorSplit(const Graph& graph, const cluster::Cluster& cluster, co
     : graph_(graph), splitter_(graph, cluster, std::move(request)), network_(cluster, cost, sim::Contention::none) {}
 
 const std::vector<TensorCollective>& TensorSplit::collectives(const OpList& ops, const StageParts& parts) const {
+  const std::lock_guard lock(guard_);
   const auto [known, is_new] = collectives_.try_emplace(&parts);
   if (is_new) {
     // The parts are the splitter's to keep.

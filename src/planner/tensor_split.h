@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -16,7 +17,7 @@
 namespace millrace::planner {
 
 /// Parts by sharding, collectives as programs list them (program/part_collectives.h), their times as a simulation
-/// without contention has them.
+/// without contention has them. Several threads may ask.
 class TensorSplit final : public plan::TensorStages {
  public:
   /// All must outlive it. \throws InvalidInput  as PlanSplitter.
@@ -24,6 +25,7 @@ class TensorSplit final : public plan::TensorStages {
               shard::PartRequest request);
 
   std::vector<std::shared_ptr<const StageParts>> parts(const Plan& plan) const override {
+    const std::lock_guard lock(guard_);
     return splitter_.parts(plan);
   }
   Exchanged exchanged(const Stage& stage, const StageParts& parts, std::int64_t rows,
@@ -37,6 +39,7 @@ class TensorSplit final : public plan::TensorStages {
   const Graph& graph_;
   shard::PlanSplitter splitter_;
   sim::Network network_;
+  mutable std::mutex guard_;  // of what is kept
   mutable std::map<const StageParts*, std::vector<TensorCollective>> collectives_;
 };
 

@@ -46,6 +46,12 @@ TEST(CommandLine, OptionsBecomeValues) {
   EXPECT_FALSE(a.quiet || a.verbose);
 }
 
+TEST(CommandLine, TwoOutputsNeedTwoFiles) {
+  EXPECT_EQ(command_refusal({"simulate", "e.yaml", "--svg", "a/../t", "--trace", "./t"}),
+            "--svg and --trace both name a/../t; each needs a file of its own");
+  EXPECT_EQ(command_refusal({"simulate", "e.yaml", "--svg", "t.svg", "--trace", "t.json"}), "");
+}
+
 TEST(CommandLine, DefaultsAreThoseOfTheDocument) {
   const Arguments a = parse({"simulate", "e.yaml"});
   EXPECT_FALSE(a.ranks);

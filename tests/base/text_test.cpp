@@ -49,6 +49,8 @@ TEST(Format, PicksAReadableUnit) {
   EXPECT_EQ(format(Bytes(512)), "512 B");
   EXPECT_EQ(format(25_MiB), "25.0 MiB");
   EXPECT_EQ(format(Seconds(0.0123)), "12.30 ms");
+  EXPECT_EQ(format(Seconds(9e8)), "15000000.0 min");
+  EXPECT_EQ(format(Seconds(1e200)), "1.00e+200 s");
 }
 
 }  // namespace

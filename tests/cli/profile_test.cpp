@@ -142,6 +142,12 @@ TEST(Profiles, UnequalRanksGetSharesBySpeed) {
   ASSERT_EQ(shares.size(), 2U);
   EXPECT_GT(shares.at(0).get<double>(), shares.at(1).get<double>());
   EXPECT_GT(ran.at("costs").at("speeds").at(0).get<double>(), ran.at("costs").at("speeds").at(1).get<double>());
+
+  // One process that plans for two: measured once, but for the slowdown they are alike.
+  const Outcome alone = place.run({"plan", "e.yaml", "--ranks", "2", "--format", "json"});
+  expect_done(place, alone);
+  const json planned = document(alone);
+  EXPECT_NEAR(planned.at("plans").at(0).at("stages").at(0).at("shares").at(0).get<double>(), 10.0 / 11, 1e-9);
 }
 
 TEST(Profiles, MeasuredAloneAndNotWhereNothingIsMeasured) {

@@ -122,6 +122,8 @@ TEST(PlanText, UnknownKeysAndTypesHaveAPlace) {
   const Graph graph = chain(10);
   const std::string text = to_yaml(example(graph), graph);
   EXPECT_THAT(refusal(replaced(text, "schedule:", "scedule:"), graph), HasSubstr("scedule"));
+  EXPECT_THAT(refusal(replaced(text, "gpipe", "gpip"), graph),
+              testing::ContainsRegex("millrace_plan_text_test.yaml:[0-9]+:.*schedule.*'gpip'.*did you mean 'gpipe'"));
   EXPECT_THAT(refusal(replaced(text, "micro_batches: 4", "micro_batches: 0"), graph), HasSubstr("micro_batches"));
   EXPECT_THAT(refusal(replaced(text, "millrace_plan: 1", "millrace_plan: 2"), graph), HasSubstr("millrace_plan"));
 }

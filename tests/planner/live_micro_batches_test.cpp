@@ -145,6 +145,41 @@ TEST_P(EverySchedule, StagesByThemselvesKeepNoMore) {
   }
 }
 
+Graph parameter_chain(int size) {
+  GraphBuilder builder("weighted");
+  TensorId x = builder.input("x", {Dims{4}});
+  for (int i = 0; i < size; ++i) {
+    x = builder.add({.name = fmt::format("n{}", i),
+                     .kind = "linear",
+                     .inputs = {x},
+                     .attributes = {{"out_features", std::int64_t{4}}}});
+  }
+  return builder.build();
+}
+
+// Stages of one operator with parameters each, so that versions of the weights count.
+TEST(KeptWeights, ClosedFormsCountTheVersionsThatProgramsKeep) {
+  for (const std::string schedule : {"pipedream", "pipedream-2bw", "1f1b"}) {
+    for (int p = 1; p <= 5; ++p) {
+      const std::vector<double> ones(static_cast<std::size_t>(p), 1.0);
+      for (int m = p; m <= 7; ++m) {
+        Case c(parameter_chain(p), ones, ones, 1, m);
+        c.problem.schedule = schedule;
+        std::vector<plan::StageCut> cuts(static_cast<std::size_t>(p));
+        for (int s = 0; s < p; ++s) cuts[static_cast<std::size_t>(s)].ops = {s};
+        const Plan plan = plan::assign(c.problem, 1, cuts);
+        const plan::PlanReport report = plan::ClosedFormEvaluator(c.problem).evaluate(plan);
+        const Program program = lower(c.graph, plan, fitted_order(plan, c.problem), c.problem.batch);
+        const ProgramMemory memory = program_memory(program, plan::AnalyticBytes(c.graph, c.problem.sizes));
+        EXPECT_EQ(report.peak_memory_bytes, memory.peak()) << schedule << " p=" << p << " m=" << m;
+        for (std::size_t s = 0; s < report.stages.size(); ++s) {
+          EXPECT_EQ(report.stages[s].memory.weights, memory.stages[s].weights) << schedule << " p=" << p << " s=" << s;
+        }
+      }
+    }
+  }
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const schedules::Entry& entry : schedules::registry()) all.push_back(entry.name);

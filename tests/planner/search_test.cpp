@@ -1,6 +1,8 @@
 // The search over partitioners, schedules and micro-batches.
 #include "planner/search.h"
 
+#include <tuple>
+
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
@@ -243,6 +245,72 @@ TEST(Search, UnknownPartitionerIsRefused) {
   Request r = request(c, {});
   r.partitioners.push_back({"dpp", {}});
   EXPECT_THROW(search(r), InvalidInput);
+}
+
+// The plans of each schedule as when it is asked for alone.
+TEST(Search, SchedulesThatAreCutAlikeShareAnswers) {
+  Case c(chain(8), {1, 1, 1, 1}, {3, 1, 4, 1, 5, 9, 2, 6}, 16, 1, 0.5, 2);
+  Request r = request(c, {"dp", "layer_equal", "exact"});
+  r.micro_batches = {2, 4};
+  r.top = 1000;
+  const std::vector<std::string> names{"gpipe", "1f1b", "hippie", "zb-h1", "pipedream", "interleaved"};
+  const auto all = [&](std::size_t shared) {
+    r.schedules.clear();
+    for (const std::string& name : names) r.schedules.push_back(ScheduleChoice::of(name));
+    const Ranking together = search(r);
+    EXPECT_EQ(together.shared_cuts, shared);
+    for (const std::string& name : names) {
+      r.schedules = {ScheduleChoice::of(name)};
+      std::vector<plan::Candidate> its;
+      for (const plan::Candidate& one : together.plans) {
+        if (one.plan.schedule == name) its.push_back(one);
+      }
+      const Ranking alone = search(r);
+      ASSERT_EQ(its.size(), alone.plans.size()) << name;
+      for (std::size_t i = 0; i < its.size(); ++i) {
+        EXPECT_EQ(its[i].plan, alone.plans[i].plan) << name;
+        const plan::PlanReport &a = its[i].report, &b = alone.plans[i].report;
+        EXPECT_EQ(a.schedule, name);
+        EXPECT_EQ(std::tie(a.partitioner, a.order, a.certificate, a.stopped_by, a.bound, a.bound_source),
+                  std::tie(b.partitioner, b.order, b.certificate, b.stopped_by, b.bound, b.bound_source));
+        EXPECT_EQ(std::tie(a.iteration_time_s, a.peak_memory_bytes, a.memory_efficiency, a.objective_value),
+                  std::tie(b.iteration_time_s, b.peak_memory_bytes, b.memory_efficiency, b.objective_value));
+      }
+    }
+  };
+  all(3 * 2 * 3);  // hippie has the form of gpipe, zb-h1 and pipedream that of 1f1b; interleaved deals its stages
+  r.problem.memory_limit = Bytes(1 << 20);
+  all(0);  // each keeps another number of micro-batches
+}
+
+TEST(Search, AnObjectiveThatThePartitionerDoesNotKnowIsTheReason) {
+  Case c(chain(4), {1, 1}, {1, 1, 1, 1}, 8);
+  Request r = request(c, {"exact"});
+  r.problem.objective = plan::Objective::memory_efficiency;
+  EXPECT_EQ(search(r).why_not(), "no plan: exact: not offered: no exact search for objective memory_efficiency");
+}
+
+// What is run again, and how stages are dealt, depends on the limit whoever cuts.
+TEST(Search, TheLeastMemoryOfAFixedCutIsTheLeast) {
+  for (const std::string schedule : {"gpipe", "1f1b", "zb-v"}) {
+    Case c(chain(8), {1, 1}, {1, 5, 1, 1, 2, 1, 3, 1}, 8);
+    Request r = request(c, {"layer_equal"});
+    r.patience = kNoHurry;
+    r.schedules = {ScheduleChoice::of(schedule)};
+    r.micro_batches = {4};
+    r.problem.recompute = plan::Recompute::automatic;
+    r.problem.memory_limit = Bytes(1);
+    const Ranking none = search(r);
+    ASSERT_TRUE(none.plans.empty());
+    ASSERT_TRUE(none.least_memory && none.least_memory->minimal);
+    const Bytes named = none.least_memory->limit;
+    r.problem.memory_limit = named;
+    EXPECT_FALSE(search(r).plans.empty()) << schedule;
+    for (std::int64_t less = 1; less < named.value(); less += 1 + less / 4) {
+      r.problem.memory_limit = named - Bytes(less);
+      EXPECT_TRUE(plans_under(r, closed_form).plans.empty()) << schedule << " " << less;
+    }
+  }
 }
 
 }  // namespace

@@ -127,6 +127,40 @@ TEST(SimulatedRanking, DeeperWarmupKeepsTheMemoryLimit) {
   EXPECT_TRUE(one[0].plan.pipelines[0].warmup.empty());
 }
 
+TEST(SimulatedRanking, AnyNumberOfThreadsGivesTheSameRanking) {
+  const Case c(chain(12), std::vector<double>(8, 1.0), {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, 16);
+  std::vector<plan::Candidate> alone = candidates(c);
+  const SimulatedCounts one = rank_by_simulation(c.problem, alone, {.threads = 1});
+  for (const std::size_t threads : {2U, 5U, 64U}) {
+    std::vector<plan::Candidate> ranked = candidates(c);
+    const SimulatedCounts counts = rank_by_simulation(c.problem, ranked, {.threads = threads});
+    EXPECT_EQ(counts.simulated, one.simulated);
+    EXPECT_EQ(counts.reused, one.reused);
+    EXPECT_EQ(counts.pruned, one.pruned);
+    EXPECT_EQ(counts.choices, one.choices);
+    ASSERT_EQ(ranked.size(), alone.size());
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+      EXPECT_EQ(ranked[i].plan, alone[i].plan) << i;
+      EXPECT_EQ(ranked[i].report.iteration_time_s, alone[i].report.iteration_time_s) << i;
+    }
+  }
+}
+
+TEST(SimulatedRanking, EqualProgramsAreSimulatedOnce) {
+  const Case c(chain(12), std::vector<double>(8, 1.0), {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, 16);
+  // The same plan, the second time under the name of a schedule that can follow the order of the first.
+  std::vector<plan::Candidate> two{candidate(c, 4, 2, 5, 1, "1f1b"), candidate(c, 4, 2, 5, 1, "hippie")};
+  two[1].plan.schedule_options["base"] = "1f1b";
+  const SimulatedCounts equal = rank_by_simulation(c.problem, two, {.deeper_warmup = false});
+  EXPECT_EQ(equal.simulated, 2U);
+  EXPECT_EQ(equal.reused, 1U);
+  EXPECT_EQ(two[0].report.iteration_time_s, two[1].report.iteration_time_s);
+  // Another cut, count, or order is another program.
+  two = {candidate(c, 4, 2, 5, 1, "1f1b"), candidate(c, 4, 2, 5, 2, "1f1b"), candidate(c, 4, 2, 4, 1, "1f1b"),
+         candidate(c, 4, 2, 5, 1, "gpipe")};
+  EXPECT_EQ(rank_by_simulation(c.problem, two, {.deeper_warmup = false, .threads = 2}).reused, 0U);
+}
+
 TEST(SimulatedRanking, LeavesOtherObjectivesAlone) {
   Case c(chain(4), {1, 1}, {1, 2, 3, 4}, 8);
   c.problem.objective = plan::Objective::communication;
