@@ -6,7 +6,6 @@
 
 #include "base/errors.h"
 #include "record/cells_file.h"
-#include "storage/file.h"
 
 namespace millrace::record {
 namespace {
@@ -26,6 +25,7 @@ const std::vector<Figure>& run_figures() {
       {"summary", "throughput_samples_per_s", {"throughput_samples_per_s", ColumnType::float64, "samples/s", ""}},
       {"summary", "peak_memory_bytes", {"peak_memory_bytes", ColumnType::uint64, "bytes", ""}},
       {"summary", "mean_memory_bytes", {"mean_memory_bytes", ColumnType::uint64, "bytes", ""}},
+      {"summary", "peak_rss_bytes", {"peak_rss_bytes", ColumnType::uint64, "bytes", ""}},
       {"summary", "memory_efficiency", {"memory_efficiency", ColumnType::float64, "samples/s/GiB", ""}},
       {"summary", "bubble_fraction", {"bubble_fraction", ColumnType::float64, "1", ""}},
       {"prediction", "iteration_time_s", {"predicted_iteration_time_s", ColumnType::float64, "s", ""}},
@@ -66,7 +66,7 @@ void read_run(const storage::File& file, Results& results) {
     row.push_back(figure_of(file, figure));
   }
   results.cells.columns.push_back({"kind", ColumnType::text, "1", ""});
-  row.emplace_back(file.text("kind"));
+  row.emplace_back(kind_of_run(file));
   results.cells.rows.push_back(std::move(row));
   results.iterations = read_table(file, "iterations");
   if (file.contains("ranks")) results.ranks = read_table(file, "ranks");
@@ -92,6 +92,12 @@ std::string plan_of_the_fastest(const storage::File& file, const DataTable& cell
 }
 
 }  // namespace
+
+std::string kind_of_run(const storage::File& file) {
+  const std::string kind = file.text("kind");
+  return kind == "measured" && file.has("oversubscribed") && file.integer("oversubscribed") != 0 ? "oversubscribed"
+                                                                                                 : kind;
+}
 
 Results read_results(const std::filesystem::path& path) {
   Results results;

@@ -7,6 +7,7 @@
 
 #include "record/data_table.h"
 #include "record/results_file.h"
+#include "storage/file.h"
 
 namespace millrace::record {
 
@@ -23,6 +24,9 @@ struct Results {
   DataTable instructions;         ///< of a run with --trace: when each of one iteration ran
   std::string plan;               ///< of the run, or of the cell with the most throughput, as a plan file; "" if none
 };
+
+/// Of a run's file: measured, emulated; oversubscribed where what was measured is also how ranks took turns on a core.
+std::string kind_of_run(const storage::File& file);
 
 /// \throws InvalidInput  a file that holds results of neither.
 Results read_results(const std::filesystem::path& file);
