@@ -21,7 +21,7 @@
 #include "app/experiment.h"
 #include "base/errors.h"
 #include "base/text.h"
-#include "cluster/launcher.h"
+#include "record/results.h"
 #include "storage/file.h"
 #include "storage/write_aside.h"
 
@@ -88,12 +88,6 @@ std::string status_of(int code, const std::string& said) {
   return said.find("out of memory") != std::string::npos ? "memory" : "error";
 }
 
-// Ranks that take turns on a core measure the taking of turns.
-std::string kind_of(const CellTask& task, const std::string& kind) {
-  const bool turns = static_cast<std::size_t>(task.ranks) > cluster::affinity_cores().size();
-  return kind == "measured" && turns ? "oversubscribed" : kind;
-}
-
 json measured_result(const json& document) {
   json result = document.at("plans").at(0);
   for (json& stage : result["stages"]) stage.erase("ops");
@@ -140,11 +134,12 @@ json run_cell(const CellTask& task) {
   }
   if (code != 0) return failed_cell(status_of(code, said), reason_of(said, code));
   const json document = json::parse(content(files.out));
+  const storage::File results = storage::File::open(files.results);
   return {{"status", "done"},
           {"reason", ""},
-          {"kind", kind_of(task, storage::File::open(files.results).text("kind"))},
+          {"kind", record::kind_of_run(results)},
           {"result", measured_result(document)},
-          {"plan", storage::File::open(files.results).text_dataset("plan")}};
+          {"plan", results.text_dataset("plan")}};
 }
 
 }  // namespace millrace::app

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -92,11 +93,13 @@ std::string run_kind(const Session& session) { return session.cluster.emulated()
 
 std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command) {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return {{"millrace_version", version()},
-          {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
-          {"command", command},
-          {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-          {"host", world.host()}};
+  std::vector<record::Fact> facts{{"millrace_version", version()},
+                                  {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
+                                  {"command", command},
+                                  {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                                  {"host", world.host()}};
+  if (const char* job = std::getenv("SLURM_JOB_ID")) facts.push_back({"slurm_job", std::string(job)});
+  return facts;
 }
 
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {
@@ -106,6 +109,7 @@ std::vector<record::Fact> root_facts(const Session& session, const comm::World& 
   facts.push_back({"ranks", std::int64_t{world.size()}});
   facts.push_back({"devices", std::int64_t{session.cluster.size()}});
   facts.push_back({"kind", run_kind(session)});
+  facts.push_back({"oversubscribed", std::int64_t{session.oversubscribed}});
   facts.push_back({"costs", costs_source(session)});
   for (const auto& [name, value] : library_versions()) {
     facts.push_back({name == "MPI" ? "mpi_library" : fmt::format("{}_version", name), value});

@@ -222,7 +222,9 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
     const double speed = std::stod(world.gather_to_all(fmt::format("{}", share.speed)).front());
     cluster = cluster::local_cluster(ranks, hosts, threads, speed);
   }
-  Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads};
+  const std::vector<std::string> turns = world.gather_to_all(share.speed < 1 ? "turns" : "");
+  Session session{std::move(experiment), std::move(graph), std::move(*cluster), share.threads,
+                  std::any_of(turns.begin(), turns.end(), [](const std::string& one) { return !one.empty(); })};
   take_measured_costs(session, arguments, world);
   return session;
 }

@@ -21,6 +21,7 @@ struct Session {
   Graph graph;
   cluster::Cluster cluster;
   int threads = 1;                                 ///< of this rank's kernels
+  bool oversubscribed = false;                     ///< ranks of this job take turns on a core
   std::shared_ptr<const cost::Profile> profile{};  ///< measured costs, the same on all ranks; null: analytic ones
   bool measured_speeds = false;                    ///< the cluster's speeds are the ranks' own, `slowdown` included
   double measuring_s = 0;                          ///< that measurements took before anything else began
