@@ -31,11 +31,14 @@ struct Arguments {
   int throttle = 16;                ///< sweep: array tasks at once
   std::vector<std::string> sbatch;  ///< sweep: further options of sbatch
   bool small = false;               ///< sweep: the cells of the small size only
+  bool dry_run = false;             ///< sweep: only list the cells
+  bool fail_fast = false;           ///< sweep: start no cell after one that failed
   std::optional<int> jobs;          ///< sweep: cells at once in this process; none: as many as it has cores
   std::optional<int> ranks;         ///< of `plan`, `simulate`, `check` with `cluster: local`; none: 1
   bool explain = false;
   std::optional<double> time_limit_s;
   int top = 5;
+  std::string baseline;    ///< run: results that its speed-up is against; empty: none
   bool trace = false;      ///< run: keep the instructions of the last iteration
   std::string svg;         ///< simulate: the picture's file
   std::string trace_file;  ///< simulate: the trace's file

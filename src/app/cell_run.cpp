@@ -133,11 +133,12 @@ json run_cell(const CellTask& task) {
   }
   if (code != 0) return failed_cell(status_of(code, said), reason_of(said, code));
   const json document = json::parse(content(files.out));
+  const storage::File results = storage::File::open(files.results);
   return {{"status", "done"},
           {"reason", ""},
-          {"kind", storage::File::open(files.results).text("kind")},
+          {"kind", results.text("kind")},
           {"result", measured_result(document)},
-          {"plan", storage::File::open(files.results).text_dataset("plan")}};
+          {"plan", results.text_dataset("plan")}};
 }
 
 }  // namespace millrace::app

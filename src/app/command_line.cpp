@@ -175,6 +175,7 @@ void define(CLI::App& app, Arguments& arguments) {
   add_planning(*run, arguments);
   add_output(*run, arguments);
   run->add_flag("--resume", arguments.resume, "go on from the newest checkpoint beside the results file");
+  run->add_option("--baseline", arguments.baseline, "results of a run that the speed-up is against")->type_name("R.h5");
   run->add_flag("--trace", arguments.trace, "keep when each instruction of the last iteration ran");
 
   CLI::App* plan = app.add_subcommand("plan", "plan only: the best plans and the stages of the best");
@@ -234,6 +235,8 @@ void define(CLI::App& app, Arguments& arguments) {
   sweep->add_option("--jobs", arguments.jobs, "cells at once, as many as there are cores if not given")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  sweep->add_flag("--dry-run", arguments.dry_run, "only list the cells: nothing is started, written or submitted");
+  sweep->add_flag("--fail-fast", arguments.fail_fast, "start no further cell once one has failed");
   sweep->add_flag("--small", arguments.small, "only the cells of the file's small size");
   sweep->add_option("--workloads", arguments.workloads, "folder of the files that a list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");

@@ -93,7 +93,7 @@ void check_counts(const Session& session, const Arguments& arguments) {
                         return (partitioners::by_name(choice.name).capabilities & partitioners::kUnevenPipelines) != 0;
                       });
   if (pipelines * places > ranks || (ranks % pipelines != 0 && !uneven)) {
-    throw InvalidInput(fmt::format(
+    throw Misfit(fmt::format(
         "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines (partitioner device_aware also makes "
         "uneven ones); the job has {}{}",
         cited(session.experiment, "plan.pipelines", "plan.stages"), pipelines, stages,
@@ -101,17 +101,17 @@ void check_counts(const Session& session, const Arguments& arguments) {
         world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * places) : ""));
   }
   if (stages > session.graph.size()) {
-    throw InvalidInput(fmt::format("{}: {}, but model {} has {}", cited(session.experiment, "plan.stages"),
-                                   counted(stages, "stage"), session.experiment.model.name,
-                                   counted(session.graph.size(), "operator")));
+    throw Misfit(fmt::format("{}: {}, but model {} has {}", cited(session.experiment, "plan.stages"),
+                             counted(stages, "stage"), session.experiment.model.name,
+                             counted(session.graph.size(), "operator")));
   }
   const std::int64_t batch = session.experiment.data.batch;
   const std::int64_t micro_batches =
       plan.micro_batches.empty() ? 1 : *std::min_element(plan.micro_batches.begin(), plan.micro_batches.end());
   if (pipelines * micro_batches > batch) {
-    throw InvalidInput(fmt::format("{} {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}",
-                                   cited(session.experiment, "data.batch"), batch, pipelines, micro_batches,
-                                   pipelines * micro_batches));
+    throw Misfit(fmt::format("{} {} is smaller than plan.pipelines {} x plan.micro_batches {} = {}",
+                             cited(session.experiment, "data.batch"), batch, pipelines, micro_batches,
+                             pipelines * micro_batches));
   }
 }
 
@@ -125,10 +125,10 @@ std::vector<std::int64_t> micro_batch_counts(const Session& session) {
                                    cited(session.experiment, "plan.micro_batch_size")));
   const std::int64_t count = batch / (*plan.pipelines * size);
   if (count * *plan.pipelines * size != batch) {
-    throw InvalidInput(fmt::format("{}: {} x {} x {} = {}, but data.batch is {}",
-                                   cited(session.experiment, "plan.micro_batch_size"),
-                                   counted(*plan.pipelines, "pipeline"), counted(count, "micro-batch"),
-                                   counted(size, "row"), count * *plan.pipelines * size, batch));
+    throw Misfit(fmt::format("{}: {} x {} x {} = {}, but data.batch is {}",
+                             cited(session.experiment, "plan.micro_batch_size"), counted(*plan.pipelines, "pipeline"),
+                             counted(count, "micro-batch"), counted(size, "row"), count * *plan.pipelines * size,
+                             batch));
   }
   return {count};
 }

@@ -7,11 +7,19 @@
 
 #include "app/arguments.h"
 #include "app/session.h"
+#include "base/errors.h"
 #include "plan/objective.h"
 #include "planner/search.h"
 #include "runtime/trainer.h"
 
 namespace millrace::app {
+
+/// Counts of pipelines, stages, micro-batches and ranks that can never be used together: an error of one experiment, a
+/// result among the cells of a sweep.
+class Misfit : public InvalidInput {
+ public:
+  using InvalidInput::InvalidInput;
+};
 
 /// What the experiment's training adds to the graph.
 plan::TrainingBytes training_bytes(const Experiment& experiment);
@@ -27,7 +35,7 @@ struct Planned {
 /// \throws InvalidInput  settings that contradict each other or the number of ranks.
 Planned make_plans(const Session& session, const Arguments& arguments, plan::Exchange* exchange = nullptr);
 
-/// What make_plans() would refuse before it searches. \throws InvalidInput.
+/// What make_plans() would refuse before it searches. \throws InvalidInput, Misfit.
 void check_plan_settings(const Session& session, const Arguments& arguments);
 
 /// The same on rank 0 of a job; other ranks get nothing of use. All ranks search where a partitioner does so.

@@ -9,27 +9,27 @@ using nlohmann::json;
 
 std::string to_text(const record::RankRow& row) {
   const RankReport& r = row.report;
-  return json{{"rank", row.rank},
-              {"host", row.host},
-              {"device", row.device},
-              {"pipeline", row.pipeline},
-              {"stages", row.stages},
-              {"threads", row.threads},
-              {"weights", r.weights_bytes},
-              {"gradients", r.gradients_bytes},
-              {"optimizer", r.optimizer_bytes},
-              {"activations", r.activations_bytes},
-              {"workspace", r.workspace_bytes},
-              {"buffers", r.buffers_bytes},
-              {"rss", r.peak_rss_bytes},
-              {"busy", r.busy.value()},
-              {"idle", r.idle.value()},
-              {"sent", r.sent_bytes},
-              {"received", r.received_bytes},
-              {"exposed",
-               {r.exposed_messages.value(), r.exposed_reductions.value(), r.exposed_tensor.value(),
-                r.exposed_sums.value()}},
-              {"in_flight", r.reductions_in_flight.value()}}
+  return json{
+      {"rank", row.rank},
+      {"host", row.host},
+      {"device", row.device},
+      {"pipeline", row.pipeline},
+      {"stages", row.stages},
+      {"threads", row.threads},
+      {"weights", r.weights_bytes},
+      {"gradients", r.gradients_bytes},
+      {"optimizer", r.optimizer_bytes},
+      {"activations", r.activations_bytes},
+      {"workspace", r.workspace_bytes},
+      {"buffers", r.buffers_bytes},
+      {"rss", r.peak_rss_bytes},
+      {"busy", r.busy.value()},
+      {"idle", r.idle.value()},
+      {"sent", r.sent_bytes},
+      {"received", r.received_bytes},
+      {"exposed",
+       {r.exposed_messages.value(), r.exposed_reductions.value(), r.exposed_tensor.value(), r.exposed_sums.value()}},
+      {"in_flight", r.reductions_in_flight.value()}}
       .dump();
 }
 

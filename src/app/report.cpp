@@ -72,7 +72,7 @@ std::string cells_text(const std::vector<record::Results>& all, TableFormat form
   const DataTable cells = record::merged(all);
   if (format == TableFormat::csv) return record::csv_text(cells);
   std::string text = formatted(record::readable(record::essential(all)), format);
-  const record::Scaling scaling = record::scaling_of(cells, record::axes_of(all));
+  const record::Scaling scaling = record::scaling_of(all);
   if (!scaling.rows.empty()) text += "\n" + formatted(readable(scaling), format);
   return text;
 }

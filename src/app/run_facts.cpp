@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -95,11 +96,13 @@ std::string run_kind(const Session& session) {
 
 std::vector<record::Fact> origin_facts(const comm::World& world, const std::string& command) {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return {{"millrace_version", version()},
-          {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
-          {"command", command},
-          {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
-          {"host", world.host()}};
+  std::vector<record::Fact> facts{{"millrace_version", version()},
+                                  {"git_commit", std::string(MILLRACE_GIT_COMMIT)},
+                                  {"command", command},
+                                  {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now))},
+                                  {"host", world.host()}};
+  if (const char* job = std::getenv("SLURM_JOB_ID")) facts.push_back({"slurm_job", std::string(job)});
+  return facts;
 }
 
 std::vector<record::Fact> root_facts(const Session& session, const comm::World& world, const std::string& command) {

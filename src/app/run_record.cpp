@@ -119,6 +119,7 @@ RunRecord::RunRecord(const Session& session, const Chosen& chosen, const runtime
       if (row.iteration == 0) predicted_s_.push_back((row.end - row.start).value());
     }
     const std::filesystem::path file = session.experiment.output;
+    if (!arguments.baseline.empty()) baseline_ = read_baseline(arguments.baseline, run_kind(session));
     make_folder(file.parent_path());
     record::ResultsOptions options{arguments.overwrite, arguments.overwrite_lock, {}};
     if (arguments.resume) options.resume_after = begun.step;
@@ -194,9 +195,16 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
   file_->add("stage_times", stage_times_table(stage_times_),
              "one micro-batch of each stage, in the last iteration and as predicted");
   if (session_.profile) file_->add_group("costs", costs_facts(session_));
-  file_->add_group("summary",
-                   emulated_ ? emulated_summary_facts(figures, *emulated_) : summary_facts(figures, outcome));
+  std::vector<record::Fact> summary =
+      emulated_ ? emulated_summary_facts(figures, *emulated_) : summary_facts(figures, outcome);
+  for (const record::Fact& fact : scaling_facts(figures)) summary.push_back(fact);
+  file_->add_group("summary", summary);
   file_->close(outcome.signal != 0 ? "interrupted" : "complete");
+}
+
+std::vector<record::Fact> RunRecord::scaling_facts(const RunFigures& figures) const {
+  if (!baseline_) return {};
+  return speed_up_facts(*baseline_, figures.throughput_samples_per_s, session_.cluster.size());
 }
 
 void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const {
@@ -211,6 +219,9 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
         {"costs", costs_json(session_)},
         {"stage_times", stage_times_json(stage_times_, emulated_ ? "emulated" : "measured")},
         {"results", session_.experiment.output}};
+    for (const record::Fact& fact : scaling_facts(measured)) {
+      std::visit([&](const auto& value) { document["measured"][fact.name] = value; }, fact.value);
+    }
     // How far an emulation is from its own model says nothing of the model on hardware: it has a name of its own.
     document[emulated_ ? "emulation_error" : "prediction_error"] = {
         {"iteration_time", predicted.iteration_time_s / measured.iteration_time_s - 1},
@@ -231,15 +242,21 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   if (arguments_.explain) print_explanation(session_, predicted);
   const auto time = [](double s) { return format(Seconds(s)); };
   const auto size = [](std::int64_t b) { return format(Bytes(b)); };
-  print(table_text({{"", run_kind(session_), "predicted"},
-                    {{"iteration time", time(measured.iteration_time_s), time(predicted.iteration_time_s)},
-                     {"throughput", fmt::format("{:.0f} samples/s", measured.throughput_samples_per_s),
-                      fmt::format("{:.0f} samples/s", predicted.throughput_samples_per_s)},
-                     {"peak memory", size(measured.peak_memory_bytes), size(predicted.peak_memory_bytes)},
-                     {"memory efficiency", fmt::format("{:.0f} samples/s/GiB", measured.memory_efficiency),
-                      fmt::format("{:.0f} samples/s/GiB", predicted.memory_efficiency)},
-                     {"bubble", fmt::format("{:.1f} %", measured.bubble_fraction * 100),
-                      fmt::format("{:.1f} %", predicted.bubble_fraction * 100)}}}));
+  planner::Table figures{{"", run_kind(session_), "predicted"},
+                         {{"iteration time", time(measured.iteration_time_s), time(predicted.iteration_time_s)},
+                          {"throughput", fmt::format("{:.0f} samples/s", measured.throughput_samples_per_s),
+                           fmt::format("{:.0f} samples/s", predicted.throughput_samples_per_s)},
+                          {"peak memory", size(measured.peak_memory_bytes), size(predicted.peak_memory_bytes)},
+                          {"memory efficiency", fmt::format("{:.0f} samples/s/GiB", measured.memory_efficiency),
+                           fmt::format("{:.0f} samples/s/GiB", predicted.memory_efficiency)},
+                          {"bubble", fmt::format("{:.1f} %", measured.bubble_fraction * 100),
+                           fmt::format("{:.1f} %", predicted.bubble_fraction * 100)}}};
+  if (baseline_) {
+    const auto facts = scaling_facts(measured);
+    figures.rows.push_back({"speed-up", fmt::format("{:.3g}", std::get<double>(facts[0].value)), ""});
+    figures.rows.push_back({"scaling efficiency", fmt::format("{:.1f} %", std::get<double>(facts[1].value) * 100), ""});
+  }
+  print(table_text(figures));
   print("\n" + table_text(stage_times_text(stage_times_, run_kind(session_))));
   planner::Table table{{"rank", "host", "pipeline", "stage", "busy", "idle", "memory", "resident"}, {}};
   for (const record::RankRow& row : ranks) {

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "app/arguments.h"
+#include "app/baseline.h"
 #include "app/emulation.h"
 #include "app/planning.h"
 #include "app/progress.h"
+#include "app/run_facts.h"
 #include "app/session.h"
 #include "app/stage_time_rows.h"
 #include "comm/mpi/world.h"
@@ -45,6 +47,7 @@ class RunRecord final : public runtime::RunObserver {
  private:
   void write_results(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks,
                      const std::vector<TimelineRow>& timeline);
+  std::vector<record::Fact> scaling_facts(const RunFigures& figures) const;
   void print_summary(const runtime::Outcome& outcome, const std::vector<record::RankRow>& ranks) const;
 
   const Session& session_;
@@ -57,6 +60,7 @@ class RunRecord final : public runtime::RunObserver {
   std::vector<double> predicted_s_;            ///< rank 0: seconds of each instruction, rank after rank
   std::vector<std::int64_t> predicted_bytes_;  ///< rank 0: of each rank
   std::vector<StageTimeRow> stage_times_;      ///< rank 0: predicted, in the end measured too
+  std::optional<Baseline> baseline_;           ///< rank 0
   std::int64_t samples_ = 0;
   Emulation* emulation_ = nullptr;
   std::optional<EmulationFacts> emulated_;  ///< of the whole run

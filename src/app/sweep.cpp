@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <fstream>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -30,9 +31,10 @@ struct Sweep {
   SweepFile file;
   Suite suite;
   std::filesystem::path path;
-  std::unique_ptr<SweepStore> store;
-  std::vector<std::size_t> work;  // cells that are missing or failed, in order
-  double expected_s = 0;          // of them, on one core
+  std::unique_ptr<SweepStore> store;  // none where nothing is to be done
+  std::vector<std::string> settled;   // by cell: its status, where that needs no work any more
+  std::vector<std::size_t> work;      // cells that are missing or failed, in order
+  double expected_s = 0;              // of them, on one core
 };
 
 std::string duration(double seconds) {
@@ -46,8 +48,17 @@ int processes_here(const Sweep& sweep, const Arguments& arguments, const comm::W
   return world.size() > 1 ? 1 : static_cast<int>(std::max<std::size_t>(1, cluster::affinity_cores().size()));
 }
 
+// A reason on one line of a table: what happened, and the first cause of it that a further line gives.
+std::string short_reason(const std::string& text) {
+  const std::size_t first = text.find('\n');
+  if (first == std::string::npos) return text;
+  const std::size_t begin = text.find_first_not_of(" \n", first);
+  if (begin == std::string::npos) return text.substr(0, first);
+  return text.substr(0, first) + "; " + text.substr(begin, text.find('\n', begin) - begin);
+}
+
 // Every cell, what is left out and why, and how long it will take: before anything starts.
-std::string suite_text(const Sweep& sweep, const SweepStore& store, int workers) {
+std::string suite_text(const Sweep& sweep, int workers) {
   const Suite& suite = sweep.suite;
   planner::Table table{{"", "cell"}, {}};
   table.columns.insert(table.columns.end(), suite.axes.begin(), suite.axes.end());
@@ -57,12 +68,20 @@ std::string suite_text(const Sweep& sweep, const SweepStore& store, int workers)
     std::vector<std::string> row{std::to_string(i + 1), cell.id};
     row.insert(row.end(), cell.settings.begin(), cell.settings.end());
     row.push_back("~" + duration(cell.expected_s));
-    row.push_back(store.settled(i) ? store.status(i) : "");
+    row.push_back(sweep.settled[i]);
     table.rows.push_back(std::move(row));
   }
   std::string text = table_text(table) + "\n";
   for (const auto& [reason, count] : suite.excluded) {
     text += fmt::format("excluded: {}{}\n", counted(count, "combination"), reason.empty() ? "" : ": " + reason);
+  }
+  const auto misfits =
+      std::count_if(suite.cells.begin(), suite.cells.end(), [](const SweepCell& cell) { return !cell.misfit.empty(); });
+  if (misfits > 0) {
+    const auto first = std::find_if(suite.cells.begin(), suite.cells.end(),
+                                    [](const SweepCell& cell) { return !cell.misfit.empty(); });
+    text += fmt::format("infeasible without a search: {}, such as cell {}: {}\n", counted(misfits, "cell"),
+                        first - suite.cells.begin() + 1, first->misfit);
   }
   const auto cells = static_cast<std::int64_t>(suite.cells.size());
   const auto left = static_cast<std::int64_t>(sweep.work.size());
@@ -86,14 +105,20 @@ CellTask task_of(const Sweep& sweep, std::size_t cell, const Arguments& argument
 
 void work(const Sweep& sweep, const Arguments& arguments, CellPool& pool, SweepStore& store, SweepProgress& progress) {
   std::deque<std::size_t> left(sweep.work.begin(), sweep.work.end());
+  store.publish("running");
   while (!left.empty() || !pool.idle()) {
     while (!left.empty() && pool.has_room()) {
       pool.start(left.front(), task_of(sweep, left.front(), arguments));
       left.pop_front();
     }
     for (const CellOutcome& outcome : pool.wait()) {
-      store.add(outcome.cell, json::parse(outcome.document));
+      const json document = json::parse(outcome.document);
+      store.add(outcome.cell, document);
       progress.ended(store.status(outcome.cell), sweep.suite.cells[outcome.cell].expected_s);
+      if (store.settled(outcome.cell)) continue;
+      progress.tell(fmt::format("cell {} ({}): {}: {}", outcome.cell + 1, sweep.suite.cells[outcome.cell].id,
+                                store.status(outcome.cell), short_reason(document.value("reason", ""))));
+      if (arguments.fail_fast) left.clear();
     }
   }
 }
@@ -107,8 +132,7 @@ std::string failures_text(const record::DataTable& cells, std::size_t axes) {
     if (record::to_text(row[1]) == "done") continue;
     std::vector<std::string> line{record::to_text(row[0]), record::to_text(row[1])};
     for (std::size_t axis = 0; axis < axes; ++axis) line.push_back(record::to_text(row[3 + axis]));
-    const std::string reason = record::to_text(row[2]);
-    line.push_back(reason.substr(0, reason.find('\n')));
+    line.push_back(short_reason(record::to_text(row[2])));
     table.rows.push_back(std::move(line));
   }
   return table.rows.empty() ? "" : table_text(table) + "\n";
@@ -132,6 +156,23 @@ json document_of(const Sweep& sweep, const SweepStore& store) {
           {"axes", sweep.suite.axes},
           {"cells", std::move(cells)},
           {"results", store.results_file().string()}};
+}
+
+// What a dry run has to say.
+json listing_of(const Sweep& sweep) {
+  json cells = json::array();
+  for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) {
+    const SweepCell& made = sweep.suite.cells[i];
+    json cell{{"cell", made.id}, {"status", sweep.settled[i]}, {"reason", made.misfit}};
+    for (std::size_t axis = 0; axis < sweep.suite.axes.size(); ++axis) {
+      cell[sweep.suite.axes[axis]] = made.settings[axis];
+    }
+    cells.push_back(std::move(cell));
+  }
+  return {{"sweep", sweep.file.name},
+          {"command", name_of(sweep.file.command)},
+          {"axes", sweep.suite.axes},
+          {"cells", std::move(cells)}};
 }
 
 ExitCode lead(const Arguments& arguments, const comm::World& world, Sweep& sweep, json& document,
@@ -218,6 +259,29 @@ ExitCode merge(const Arguments& arguments, Sweep& sweep) {
   return whole ? ExitCode::done : ExitCode::failed;
 }
 
+// What needs no work, and what does.
+void settle(Sweep& sweep, const Arguments& arguments) {
+  const Suite& suite = sweep.suite;
+  sweep.settled.resize(suite.cells.size());
+  const auto logged = sweep.store ? std::map<std::string, std::string>() : logged_statuses(sweep.file.name, arguments);
+  for (std::size_t i = 0; i < suite.cells.size(); ++i) {
+    const SweepCell& cell = suite.cells[i];
+    if (sweep.store && !cell.misfit.empty() && !sweep.store->settled(i)) {
+      sweep.store->add(i, failed_cell("infeasible", cell.misfit));
+    }
+    if (sweep.store) {
+      sweep.settled[i] = sweep.store->settled(i) ? sweep.store->status(i) : "";
+    } else if (const auto found = logged.find(cell.id); found != logged.end()) {
+      sweep.settled[i] = is_settled(found->second) ? found->second : "";
+    } else {
+      sweep.settled[i] = cell.misfit.empty() ? "" : "infeasible";
+    }
+    if (!sweep.settled[i].empty()) continue;
+    sweep.work.push_back(i);
+    sweep.expected_s += cell.expected_s;
+  }
+}
+
 // Everything that there is to do, read and checked before any of it starts.
 std::vector<Sweep> read_sweeps(const Arguments& arguments, const comm::World& world) {
   std::string command = "millrace sweep " + arguments.files.front();
@@ -236,12 +300,10 @@ std::vector<Sweep> read_sweeps(const Arguments& arguments, const comm::World& wo
     sweep.suite = make_suite(sweep.file, arguments);
   }
   for (Sweep& sweep : sweeps) {
-    sweep.store = std::make_unique<SweepStore>(sweep.file, sweep.suite, arguments, origin_facts(world, command));
-    for (std::size_t i = 0; i < sweep.suite.cells.size(); ++i) {
-      if (sweep.store->settled(i)) continue;
-      sweep.work.push_back(i);
-      sweep.expected_s += sweep.suite.cells[i].expected_s;
+    if (!arguments.dry_run) {
+      sweep.store = std::make_unique<SweepStore>(sweep.file, sweep.suite, arguments, origin_facts(world, command));
     }
+    settle(sweep, arguments);
   }
   return sweeps;
 }
@@ -262,21 +324,26 @@ ExitCode sweep(const Arguments& arguments, comm::World& world) {
   if (world.size() > 1) mailbox.emplace(world.communicator());
   ExitCode code = ExitCode::done;
   if (!world.root()) {
-    for (std::size_t i = 0; i < count; ++i) serve_cells(*mailbox);
+    for (std::size_t i = 0; i < count && !arguments.dry_run; ++i) serve_cells(*mailbox);
   } else {
     if (arguments.format != Format::json && !arguments.quiet) {
       for (const Sweep& sweep : sweeps) {
         const int ranks = world.size() - 1;
-        print(suite_text(sweep, *sweep.store, processes_here(sweep, arguments, world) + ranks));
+        print(suite_text(sweep, processes_here(sweep, arguments, world) + ranks));
       }
     }
     json documents = json::array();
     for (Sweep& sweep : sweeps) {
-      const ExitCode one = arguments.slurm ? submit(arguments, sweep)
+      if (arguments.dry_run) documents.push_back(listing_of(sweep));
+      const ExitCode one = arguments.dry_run ? ExitCode::done
+                           : arguments.slurm ? submit(arguments, sweep)
                            : arguments.merge
                                ? merge(arguments, sweep)
                                : lead(arguments, world, sweep, documents.emplace_back(), mailbox ? &*mailbox : nullptr);
-      if (one != ExitCode::done) code = one;
+      if (one == ExitCode::done) continue;
+      code = one;
+      if (!arguments.fail_fast) continue;
+      for (Sweep& later : sweeps) later.work.clear();  // the other ranks are still to be told
     }
     if (!documents.empty() && arguments.format == Format::json)
       print(sweeps.size() == 1 ? documents.front() : documents);

@@ -47,11 +47,20 @@ class SuiteMaker {
     if (arguments_.small && told_.empty() && suite_.cells.empty() && suite_.excluded.empty()) {
       note(fmt::format("sweep {}: small: no cell has all of these settings", sweep_.name));
     }
+    if (same_ > 0) suite_.excluded.emplace_back("the same experiment as another cell, such as " + first_same_, same_);
+    if (told_.empty() && !suite_.cells.empty()) refuse_misfits();
     if (!told_.empty()) throw InvalidInput(told_text_);
     return std::move(suite_);
   }
 
  private:
+  // Single cells that cannot fit are results; where all are so, the sweep is a mistake.
+  void refuse_misfits() {
+    const auto& cells = suite_.cells;
+    if (std::any_of(cells.begin(), cells.end(), [](const SweepCell& cell) { return cell.misfit.empty(); })) return;
+    for (const SweepCell& cell : cells) note(cell.misfit);
+  }
+
   void expand() {
     const config::Expansion expansion = config::expand(sweep_.matrix);
     suite_.axes = config::setting_paths(sweep_.matrix);
@@ -143,11 +152,11 @@ class SuiteMaker {
       cell.id = cell_id(cell.effective, repetition, ranks_matter_ ? std::optional(cell.ranks) : std::nullopt);
       if (sweep_.repetitions > 1) cell.settings.back() = std::to_string(repetition);
       const auto [other, fresh] = by_id_.emplace(cell.id, suite_.cells.size());
-      if (!fresh) {
-        note(fmt::format("sweep {}: cells {} and {} are the same experiment ({})", sweep_.name, other->second + 1,
-                         suite_.cells.size() + 1, describe(cell)));
+      if (fresh) {
+        suite_.cells.push_back(cell);
+      } else {
+        if (same_++ == 0) first_same_ = fmt::format("{} as cell {}", describe(cell), other->second + 1);
       }
-      suite_.cells.push_back(cell);
     }
   }
 
@@ -207,7 +216,7 @@ class SuiteMaker {
                                      cited(experiment, "cluster"), *ranks, session.cluster.name(),
                                      counted(session.cluster.size(), "device")));
     }
-    check(session);
+    cell.misfit = misfit_of(session);
     cell.ranks = session.cluster.size();
     cell.effective = experiment.effective;
     cell.expected_s = expected_cell_seconds(session, sweep_.command, arguments_);
@@ -215,14 +224,17 @@ class SuiteMaker {
     return cell;
   }
 
-  void check(Session& session) {
+  std::string misfit_of(Session& session) {
     try {
       check_plan_settings(session, arguments_);
       if (sweep_.command == CellCommand::run) open_data(session, comm::World());
+    } catch (const Misfit& misfit) {
+      return misfit.what();
     } catch (...) {
       keep(std::move(session));
       throw;
     }
+    return "";
   }
 
   // A graph is built or read once for all cells that have it.
@@ -252,6 +264,8 @@ class SuiteMaker {
   std::map<std::string, Model> models_;
   std::string key_;  // of the open session's model
   bool ranks_matter_ = false;
+  std::int64_t same_ = 0;  // cells that are another one
+  std::string first_same_;
   std::set<std::string> told_;
   std::string told_text_;
 };

@@ -18,12 +18,14 @@ struct SweepCell {
   std::string effective;              ///< the experiment, YAML
   std::vector<std::string> settings;  ///< by axis, on one line; "" where the cell leaves the base's value
   double expected_s = 0;              ///< a guess of the time that it takes one core
+  std::string misfit;                 ///< why no plan can ever fit, known before any search; "" where one may
 };
 
 struct Suite {
   std::vector<std::string> axes;  ///< key paths
   std::vector<SweepCell> cells;
-  std::vector<std::pair<std::string, std::int64_t>> excluded;  ///< by exclusion: its reason, how many combinations
+  /// By exclusion, and for cells that are the same as another: the reason, how many combinations.
+  std::vector<std::pair<std::string, std::int64_t>> excluded;
 };
 
 /// First 12 hexadecimal digits of the XXH3-128 of the canonical JSON (keys sorted, no blanks) of the effective
@@ -33,8 +35,9 @@ std::string cell_id(const std::string& effective, int repetition, std::optional<
 
 /// Expands the sweep and reads every cell as an experiment, with its graph, so that nothing is found wrong hours later.
 /// \param arguments  for --ranks and --time-limit.
+/// Of cells that are the same experiment the first one is kept.
 /// \throws InvalidInput  everything that is wrong with any cell, each thing once; an exclusion that leaves out nothing;
-///   two cells that are the same.
+///   cells of which none can ever fit.
 Suite make_suite(const SweepFile& sweep, const Arguments& arguments);
 
 }  // namespace millrace::app

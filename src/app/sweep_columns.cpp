@@ -46,6 +46,7 @@ const std::vector<Column>& figure_columns() {
       {"bottleneck_s", kReal, "s", "slowest stage, by sample"},
       {"peak_memory_bytes", kBytes, "bytes", "of the fullest rank"},
       {"mean_memory_bytes", kBytes, "bytes", "over the ranks"},
+      {"peak_rss_bytes", kReal, "bytes", "resident memory of the fullest rank's process, of cells that train"},
       {"memory_efficiency", kReal, "samples/s/GiB", "throughput over peak memory"},
       {"bubble_fraction", kReal, "1", "idle part of the devices' time"},
       {"bytes_injected", kBytes, "bytes", "put on the network by an iteration"},
@@ -76,7 +77,7 @@ const std::vector<Column>& closing_columns() {
   static const std::vector<Column> columns{
       {"kind", kText, "1", "measured, emulated or simulated"},
       {"cell_time_s", kReal, "s", "that the cell took"},
-      {"cell_peak_rss_bytes", kBytes, "bytes", "resident set of the process that worked on it"},
+      {"cell_peak_rss_bytes", kBytes, "bytes", "resident set of the process that planned or simulated it"},
   };
   return columns;
 }

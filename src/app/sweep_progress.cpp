@@ -34,6 +34,13 @@ void SweepProgress::ended(const std::string& status, double expected_s) {
   std::fflush(stderr);
 }
 
+void SweepProgress::tell(const std::string& line) {
+  if (quiet_) return;
+  fmt::print(stderr, "{}{}\n", open_line_ ? "\r\x1b[K" : "", line);
+  open_line_ = false;
+  std::fflush(stderr);
+}
+
 void SweepProgress::finish() {
   if (open_line_) fmt::print(stderr, "\n");
   open_line_ = false;

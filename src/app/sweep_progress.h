@@ -16,6 +16,8 @@ class SweepProgress {
 
   /// A cell has ended. \param expected_s  what it was thought to take.
   void ended(const std::string& status, double expected_s);
+  /// A line of its own about a cell, at once.
+  void tell(const std::string& line);
   /// Leaves the line as it is and goes on to the next.
   void finish();
 

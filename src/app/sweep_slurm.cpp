@@ -53,8 +53,22 @@ std::size_t largest_array(const Arguments& arguments) {
   return arguments.max_array ? std::min(most, static_cast<std::size_t>(*arguments.max_array)) : most;
 }
 
+// As sbatch reads the words of #SBATCH lines.
+std::string quoted_option(const std::string& word) {
+  std::string text = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "\"";
+}
+
+// `file` is a pattern of sbatch, in which % begins a field; a folder's own is doubled.
 std::string head(const std::string& name, const fs::path& folder, const std::string& file) {
-  return fmt::format("#!/bin/bash\n#SBATCH --job-name={}\n#SBATCH --output={}\n", name, (folder / file).string());
+  std::string output;
+  for (const char c : folder.string()) output += c == '%' ? "%%" : std::string(1, c);
+  return fmt::format("#!/bin/bash\n#SBATCH --job-name={}\n#SBATCH --output={}\n", quoted_option(name),
+                     quoted_option(output + "/" + file));
 }
 
 std::string submitted(const Arguments& arguments, const fs::path& script, const std::string& after) {

@@ -21,9 +21,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-// The whole file is written each time, so that a fixed step would cost the square of the cells.
-constexpr int kPublishEvery = 10;      // cells, while there are few
-constexpr int kPublishEveryPart = 10;  // then a tenth of them
+// What readers see: every tenth cell, and where cells take long each one.
+constexpr int kPublishEvery = 10;
+constexpr std::chrono::seconds kPublishAfter{10};
 
 void make_folder(const fs::path& folder) {
   std::error_code failure;
@@ -71,14 +71,13 @@ SweepStore::SweepStore(const SweepFile& sweep, const Suite& suite, const Argumen
           fmt::format("{}: exists already; --resume goes on with it, --overwrite starts again", file.string()));
     }
   }
-  content_.root = std::move(origin);
-  content_.root.push_back({"sweep", sweep.name});
-  content_.axes = suite.axes;
-  content_.cells.columns = sweep_columns(suite);
-  content_.published = sweep.published;
+  record::CellsFile content{std::move(origin), suite.axes, {}, sweep.published};
+  content.root.push_back({"sweep", sweep.name});
+  content.root.push_back({"cells", static_cast<std::int64_t>(suite.cells.size())});
+  results_.emplace(results_file_, content);
+  columns_ = sweep_columns(suite);
   statuses_.resize(suite.cells.size());
   rows_.resize(suite.cells.size());
-  details_.resize(suite.cells.size());
   read_log();
 }
 
@@ -105,19 +104,30 @@ void SweepStore::read_log() {
 
 void SweepStore::take(std::size_t cell, const json& document) {
   statuses_[cell] = document.at("status").get<std::string>();
-  rows_[cell] = sweep_row(content_.cells.columns, suite_.cells[cell], document);
-  record::CellDetail& detail = details_[cell];
+  rows_[cell] = sweep_row(columns_, suite_.cells[cell], document);
+  record::CellDetail detail;
   detail.id = suite_.cells[cell].id;
   detail.config = suite_.cells[cell].effective;
   detail.plan = document.value("plan", "");
   detail.ranks = dumped(document, "ranks");
   const auto result = document.find("result");
   detail.stages = result == document.end() ? "" : dumped(*result, "stages");
+  results_->put(detail);
 }
 
-bool SweepStore::settled(std::size_t cell) const {
-  return statuses_[cell] == "done" || statuses_[cell] == "infeasible";
+bool is_settled(const std::string& status) { return status == "done" || status == "infeasible"; }
+
+std::map<std::string, std::string> logged_statuses(const std::string& sweep, const Arguments& arguments) {
+  std::map<std::string, std::string> statuses;
+  const fs::path file = sweep_folder(arguments) / (sweep + ".jsonl");
+  if (!arguments.resume || !fs::exists(file)) return statuses;
+  for (const record::LoggedCell& logged : record::read_cell_log(file)) {
+    statuses[logged.id] = json::parse(logged.line).at("status").get<std::string>();
+  }
+  return statuses;
 }
+
+bool SweepStore::settled(std::size_t cell) const { return is_settled(statuses_[cell]); }
 
 void SweepStore::add(std::size_t cell, json document) {
   const SweepCell& made = suite_.cells[cell];
@@ -128,12 +138,11 @@ void SweepStore::add(std::size_t cell, json document) {
   line.update(document);
   log_->add({made.id, line.dump()});
   take(cell, line);
-  ++finished_;
-  if (++unpublished_ >= std::max(kPublishEvery, finished_ / kPublishEveryPart)) publish("running");
+  if (++unpublished_ >= kPublishEvery || Clock::now() - published_ >= kPublishAfter) publish("running");
 }
 
 record::DataTable SweepStore::table() const {
-  record::DataTable table{content_.cells.columns, {}};
+  record::DataTable table{columns_, {}};
   for (const auto& row : rows_) {
     if (!row.empty()) table.rows.push_back(row);
   }
@@ -141,16 +150,11 @@ record::DataTable SweepStore::table() const {
 }
 
 void SweepStore::publish(const std::string& state) {
-  record::CellsFile content = content_;
-  content.root.push_back({"status", state});
-  content.root.push_back({"cells", static_cast<std::int64_t>(suite_.cells.size())});
-  content.cells = table();
-  for (const record::CellDetail& detail : details_) {
-    if (!detail.id.empty()) content.details.push_back(detail);
-  }
-  record::write_cells_file(results_file_, content);
-  storage::write_text_aside(csv_file_, storage::Existing::replace, record::csv_text(content.cells));
+  const record::DataTable cells = table();
+  results_->write(cells, state);
+  storage::write_text_aside(csv_file_, storage::Existing::replace, record::csv_text(cells));
   unpublished_ = 0;
+  published_ = Clock::now();
 }
 
 }  // namespace millrace::app

@@ -1,8 +1,10 @@
-// Where the results of a sweep are kept: the log line by line, HDF5 and CSV at every tenth cell, with many
-// at every tenth part of them, and at the end.
+// Where the results of a sweep are kept: the log line by line; HDF5 and CSV at every tenth cell, where cells take long
+// at each, and at the end.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +40,8 @@ class SweepStore {
   record::DataTable table() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void take(std::size_t cell, const nlohmann::json& document);
   void read_log();
 
@@ -45,13 +49,19 @@ class SweepStore {
   std::filesystem::path log_file_, results_file_, csv_file_;
   std::optional<storage::FileLock> lock_;
   std::optional<record::CellLog> log_;
-  record::CellsFile content_;
+  std::optional<record::GrowingCellsFile> results_;
+  std::vector<storage::Column> columns_;
   std::vector<std::string> statuses_;             ///< by cell; "": not finished
   std::vector<std::vector<record::Value>> rows_;  ///< by cell
-  std::vector<record::CellDetail> details_;       ///< by cell
   int unpublished_ = 0;
-  int finished_ = 0;  // lines that were added
+  Clock::time_point published_ = Clock::now();
 };
+
+/// Whether cells of this status need no work any more.
+bool is_settled(const std::string& status);
+
+/// Statuses by identity that a sweep which goes on with --resume finds in its log.
+std::map<std::string, std::string> logged_statuses(const std::string& sweep, const Arguments& arguments);
 
 /// Folder of the files of a sweep: --output, or `results`.
 std::filesystem::path sweep_folder(const Arguments& arguments);

@@ -8,14 +8,6 @@
 namespace millrace::record {
 namespace {
 
-void write_detail(storage::Group& details, const CellDetail& detail) {
-  storage::Group group = details.make_group(detail.id);
-  group.make_text("config", detail.config, {"1", "effective experiment, YAML"});
-  if (!detail.plan.empty()) group.make_text("plan", detail.plan, {"1", "plan, YAML"});
-  if (!detail.stages.empty()) group.make_text("stages", detail.stages, {"1", "stages of the plan, JSON"});
-  if (!detail.ranks.empty()) group.make_text("ranks", detail.ranks, {"1", "seconds of each rank, JSON"});
-}
-
 // Integers cannot say that they are missing; the status of their row does.
 void drop_figures_without_plan(CellsFile& content) {
   const std::size_t status = content.cells.at("status");
@@ -30,21 +22,32 @@ void drop_figures_without_plan(CellsFile& content) {
 
 }  // namespace
 
-void write_cells_file(const std::filesystem::path& file, const CellsFile& content) {
-  storage::write_aside(file, storage::Existing::replace, [&](const std::filesystem::path& aside) {
-    storage::File made = storage::File::make(aside);
-    for (const Fact& fact : content.root) {
-      std::visit([&](const auto& value) { made.set(fact.name, value); }, fact.value);
-    }
-    made.set("axes", content.axes);
-    write_table(made, "cells", content.cells, "one row for each finished cell of the sweep");
-    if (!content.published.empty()) {
-      made.make_text("published", content.published, {"1", "published figures to print beside ours, CSV"});
-    }
-    storage::Group details = made.make_group("cells_detail");
-    for (const CellDetail& detail : content.details) write_detail(details, detail);
-    made.close();
-  });
+GrowingCellsFile::GrowingCellsFile(std::filesystem::path file, const CellsFile& content)
+    : path_(std::move(file)), made_(storage::File::in_memory(path_)) {
+  for (const Fact& fact : content.root) {
+    std::visit([&](const auto& value) { made_.set(fact.name, value); }, fact.value);
+  }
+  made_.set("axes", content.axes);
+  if (!content.published.empty()) {
+    made_.make_text("published", content.published, {"1", "published figures to print beside ours, CSV"});
+  }
+  details_ = made_.make_group("cells_detail");
+}
+
+void GrowingCellsFile::put(const CellDetail& detail) {
+  if (details_.contains(detail.id)) details_.remove(detail.id);
+  storage::Group group = details_.make_group(detail.id);
+  group.make_text("config", detail.config, {"1", "effective experiment, YAML"});
+  if (!detail.plan.empty()) group.make_text("plan", detail.plan, {"1", "plan, YAML"});
+  if (!detail.stages.empty()) group.make_text("stages", detail.stages, {"1", "stages of the plan, JSON"});
+  if (!detail.ranks.empty()) group.make_text("ranks", detail.ranks, {"1", "seconds of each rank, JSON"});
+}
+
+void GrowingCellsFile::write(const DataTable& cells, const std::string& status) {
+  made_.set("status", status);
+  if (made_.contains("cells")) made_.remove("cells");
+  write_table(made_, "cells", cells, "one row for each finished cell of the sweep");
+  storage::write_text_aside(path_, storage::Existing::replace, made_.image());
 }
 
 bool is_cells_file(const storage::File& file) { return file.contains("cells"); }

@@ -17,7 +17,9 @@ struct Metric {
   bool higher_is_better;
 };
 
-constexpr Metric kMetrics[]{{"throughput_samples_per_s", true}, {"peak_memory_bytes", false}};
+// The last two are those of sweeps of predictions.
+constexpr Metric kMetrics[]{
+    {"throughput_samples_per_s", true}, {"peak_memory_bytes", false}, {"mape", false}, {"worst", false}};
 
 // The rows of one cell, its repetitions.
 struct CellRows {
@@ -60,10 +62,26 @@ std::vector<double> values_of(const Results& results, const CellRows& cell, cons
   if (!results.sweep && metric.higher_is_better) return iterations_of(results);
   std::vector<double> values;
   for (const std::size_t row : cell.rows) {
-    const auto value = number_of(value_at(results, row, metric.column));
+    const Value& found = value_at(results, row, metric.column);
+    const auto value = number_of(found);
+    if (found == Value(std::int64_t{0})) continue;  // integers have no other sign for what is missing
     if (value && to_text(value_at(results, row, "status")) == "done") values.push_back(*value);
   }
   return values;
+}
+
+std::int64_t done_of(const Results& results, const CellRows& cell) {
+  return std::count_if(cell.rows.begin(), cell.rows.end(),
+                       [&](std::size_t row) { return to_text(value_at(results, row, "status")) == "done"; });
+}
+
+// Why the first row that is not done is not.
+std::string failure_of(const Results& results, const CellRows& cell) {
+  for (const std::size_t row : cell.rows) {
+    const std::string status = to_text(value_at(results, row, "status"));
+    if (status != "done") return status + " " + to_text(value_at(results, row, "reason"));
+  }
+  return "";
 }
 
 std::string kind_of(const Results& results, const CellRows& cell) {
@@ -127,16 +145,21 @@ std::vector<ComparedFigure> compare(const Results& before, const Results& after,
   const std::map<std::string, CellRows> old_cells = cells_of(before), new_cells = cells_of(after);
   std::vector<ComparedFigure> figures;
   for (const auto& [key, cell] : old_cells) {
-    if (values_of(before, cell, kMetrics[1]).empty()) continue;  // nothing to lose
+    const std::int64_t done = done_of(before, cell);
+    if (done == 0) continue;  // nothing to lose
     const auto other = new_cells.find(key);
     if (other == new_cells.end()) {
       figures.push_back(lost(key, "the second file has no such cell"));
       continue;
     }
-    if (values_of(after, other->second, kMetrics[1]).empty()) {
-      figures.push_back(lost(key, to_text(value_at(after, other->second.rows.front(), "status")) + " " +
-                                      to_text(value_at(after, other->second.rows.front(), "reason"))));
+    const std::int64_t done_now = done_of(after, other->second);
+    const std::string failure = failure_of(after, other->second);
+    if (done_now == 0) {
+      figures.push_back(lost(key, failure));
       continue;
+    }
+    if (done_now < done && !failure.empty()) {
+      figures.push_back(lost(key, fmt::format("{} of {} repetitions: {}", done_now, done, failure)));
     }
     const std::string kind = kind_of(before, cell), new_kind = kind_of(after, other->second);
     if (kind != new_kind) {
@@ -144,8 +167,10 @@ std::vector<ComparedFigure> compare(const Results& before, const Results& after,
       continue;
     }
     for (const Metric& metric : kMetrics) {
-      figures.push_back(compare_values(values_of(before, cell, metric), values_of(after, other->second, metric), metric,
-                                       kind, options));
+      const std::vector<double> first = values_of(before, cell, metric),
+                                second = values_of(after, other->second, metric);
+      if (first.empty()) continue;
+      figures.push_back(compare_values(first, second, metric, kind, options));
       figures.back().cell = key;
     }
   }

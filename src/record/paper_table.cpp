@@ -214,7 +214,10 @@ PaperRow row_of(const PublishedFigure& figure, const Cells& cells) {
   return row;
 }
 
-std::string number_text(double value, const std::string& form) {
+std::string number_text(double value, const PublishedFigure& figure) {
+  const std::string& form = figure.form;
+  constexpr double kMiB = 1 << 20;
+  if (form == "value" && figure.metric.ends_with("_bytes")) return fmt::format("{:.4g} MiB", value / kMiB);
   if (form == "change") return fmt::format("{:+.1f} %", value * 100);
   if (form == "efficiency") return fmt::format("{:.1f} %", value * 100);
   return fmt::format("{:.4g}{}", value, form == "ratio" ? "x" : "");
@@ -240,8 +243,8 @@ TextTable readable(const std::vector<PaperRow>& rows) {
     const PublishedFigure& figure = row.figure;
     const std::string setting = figure.setting.empty() ? figure.select : figure.setting;
     table.rows.push_back({figure.table, figure.row, figure.metric,
-                          figure.published ? number_text(*figure.published, figure.form) : "-",
-                          row.ours ? number_text(*row.ours, figure.form) : "-",
+                          figure.published ? number_text(*figure.published, figure) : "-",
+                          row.ours ? number_text(*row.ours, figure) : "-",
                           figure.baseline.empty() ? setting : setting + " against " + figure.baseline, row.kind,
                           row.verdict, figure.source});
   }

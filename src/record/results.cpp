@@ -6,7 +6,6 @@
 
 #include "base/errors.h"
 #include "record/cells_file.h"
-#include "storage/file.h"
 
 namespace millrace::record {
 namespace {
@@ -26,6 +25,7 @@ const std::vector<Figure>& run_figures() {
       {"summary", "throughput_samples_per_s", {"throughput_samples_per_s", ColumnType::float64, "samples/s", ""}},
       {"summary", "peak_memory_bytes", {"peak_memory_bytes", ColumnType::uint64, "bytes", ""}},
       {"summary", "mean_memory_bytes", {"mean_memory_bytes", ColumnType::uint64, "bytes", ""}},
+      {"summary", "peak_rss_bytes", {"peak_rss_bytes", ColumnType::uint64, "bytes", ""}},
       {"summary", "memory_efficiency", {"memory_efficiency", ColumnType::float64, "samples/s/GiB", ""}},
       {"summary", "bubble_fraction", {"bubble_fraction", ColumnType::float64, "1", ""}},
       {"prediction", "iteration_time_s", {"predicted_iteration_time_s", ColumnType::float64, "s", ""}},

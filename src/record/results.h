@@ -7,6 +7,7 @@
 
 #include "record/data_table.h"
 #include "record/results_file.h"
+#include "storage/file.h"
 
 namespace millrace::record {
 

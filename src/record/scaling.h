@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "record/data_table.h"
+#include "record/results.h"
 #include "record/table_text.h"
 
 namespace millrace::record {
@@ -34,6 +35,9 @@ struct Scaling {
 };
 
 Scaling scaling_of(const DataTable& cells, const std::vector<std::string>& axes);
+/// Of each sweep by itself, since the settings of one say nothing of another's: one group column more, `file`, where
+/// there are several.
+Scaling scaling_of(const std::vector<Results>& all);
 
 /// "12.3 ± 0.4"; columns of the rows above.
 TextTable readable(const Scaling& scaling);

@@ -52,8 +52,8 @@ Handle open_existing(const std::filesystem::path& path, unsigned flags) {
   if (file.valid()) return file;
   const std::string cause = error_stack();
   if (cause.find("truncated file") != std::string::npos) {
-    throw InvalidInput(fmt::format("{}: truncated: {} bytes found ({})", path.string(),
-                                   std::filesystem::file_size(path), cause));
+    throw InvalidInput(
+        fmt::format("{}: truncated: {} bytes found ({})", path.string(), std::filesystem::file_size(path), cause));
   }
   fail(path.string(), "H5Fopen");
 }
@@ -94,6 +94,15 @@ File File::make(const std::filesystem::path& path) {
   return {std::move(file), path};
 }
 
+File File::in_memory(const std::filesystem::path& path) {
+  const LibraryLock lock;
+  const Handle access = file_access(path.string());
+  constexpr std::size_t kStep = std::size_t{1} << 20;
+  check(H5Pset_fapl_core(access.id(), kStep, false), path.string(), "H5Pset_fapl_core");
+  Handle file = own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), path.string(), "H5Fcreate");
+  return {std::move(file), path};
+}
+
 void File::flush() {
   const LibraryLock lock;
   check(H5Fflush(handle_of_file_.id(), H5F_SCOPE_GLOBAL), where(), "H5Fflush");
@@ -109,6 +118,16 @@ void File::close() {
   }
   handle_.reset();
   check(H5Fclose(handle_of_file_.release()), where(), "H5Fclose");
+}
+
+std::string File::image() {
+  const LibraryLock lock;
+  flush();
+  const auto size = H5Fget_file_image(handle_of_file_.id(), nullptr, 0);
+  if (size < 0) fail(where(), "H5Fget_file_image");
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  if (H5Fget_file_image(handle_of_file_.id(), bytes.data(), bytes.size()) < 0) fail(where(), "H5Fget_file_image");
+  return bytes;
 }
 
 void File::close_quietly() noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "storage/group.h"
 
@@ -20,6 +21,8 @@ class File : public Group {
   static File make(const std::filesystem::path& path);
   /// For writing to an existing file, which only the holder of its lock may do.
   static File modify(const FileLock& lock);
+  /// A file that lies in memory only and grows there. \param path  for messages.
+  static File in_memory(const std::filesystem::path& path);
 
   File(File&&) = default;
   File& operator=(File&& other) noexcept;
@@ -29,6 +32,8 @@ class File : public Group {
   void flush();
   /// Flushes to the disk itself and closes, objects of the file included. Without it the destructor closes quietly.
   void close();
+  /// What the file would be on a disk, as it is now.
+  std::string image();
 
  private:
   File(Handle file, const std::filesystem::path& path);

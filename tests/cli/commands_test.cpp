@@ -138,6 +138,26 @@ TEST(Commands, ADescribedClusterIsSaidToBeElsewhere) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("is where the plan and the prediction are for"), HasSubstr("the 2 ranks here")));
 }
 
+TEST(Commands, SpeedUpIsAgainstABaseline) {
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 6, evaluate_every: off}\n"));
+  expect_done(place, place.run({"run", "e.yaml", "--quiet"}));
+  std::filesystem::rename(place / "results/tiny.h5", place / "one.h5");
+  const Outcome outcome = place.run({"run", "e.yaml", "--quiet", "--format", "json", "--baseline", "one.h5"});
+  expect_done(place, outcome);
+  const json measured = document(outcome).at("measured");
+  const double before = storage::File::open(place / "one.h5").group("summary").real("throughput_samples_per_s");
+  EXPECT_DOUBLE_EQ(measured.at("speed_up"), measured.at("throughput_samples_per_s").get<double>() / before);
+  EXPECT_EQ(measured.at("scaling_efficiency"), measured.at("speed_up"));  // as many devices
+  EXPECT_EQ(storage::File::open(place / "results/tiny.h5").group("summary").real("speed_up"), measured.at("speed_up"));
+  // What is emulated is not held against it.
+  place.write("f.yaml", tiny("cluster: {flat: {devices: 1, bandwidth: 1 GB/s}, emulated: true}\n"
+                             "train: {iterations: 6}\noutput: f.h5\n"));
+  expect_one_error(place, place.run({"run", "f.yaml", "--baseline", "one.h5"}), 2,
+                   {"one.h5: is measured, this run is emulated: they are not compared"});
+  EXPECT_FALSE(std::filesystem::exists(place / "f.h5"));
+}
+
 TEST(Commands, ResultsHoldWhatIsNeededToRunThemAgain) {
   const Workplace place;
   const std::string more = "seed: 4\nplan: {stages: 2, pipelines: 1, micro_batches: 4}\ntrain: {iterations: 5}\n";

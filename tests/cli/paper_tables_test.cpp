@@ -78,6 +78,11 @@ TEST(PaperTables, PredictionsAndPropagation) {
   EXPECT_EQ(small_table("propagation").unpublished, 2);
 }
 
+TEST(PaperTables, TrainingHasSpeedAndResidentMemory) {
+  const Verdicts table = small_table("cpu_training");
+  EXPECT_EQ(table.reached + table.not_reached, 2);
+}
+
 constexpr const char* kTwo =
     "millrace_graph: 1\nname: two\noperators:\n"
     "  - {name: a, kind: cost, forward: 2 ms, output: 1 MiB}\n"

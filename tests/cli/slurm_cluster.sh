@@ -40,10 +40,14 @@ MaxArraySize=${MAX_ARRAY_SIZE:-1001}
 JobRequeue=1
 ReturnToService=2
 SlurmdParameters=config_overrides
-NodeName=fake[0-3] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 4))] CPUs=4 RealMemory=4000
+GresTypes=gpu
+NodeName=fake[0-3] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 4))] CPUs=4 RealMemory=4000 Gres=gpu:2
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 TEXT
   echo "CgroupAutomount=no" >"$folder/cgroup.conf"
+  # Two GPUs a node as far as Slurm can tell: it counts and hands out their files.
+  mknod "$folder/gpu0" c 1 3 && mknod "$folder/gpu1" c 1 3
+  echo "Name=gpu File=$folder/gpu[0-1]" >"$folder/gres.conf"
 }
 
 # Ends it all when the test that started it is gone, such as killed by its time limit.

@@ -2,6 +2,7 @@
 // node do to a run, and sweeps as job arrays.
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include <sys/wait.h>
@@ -13,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 class Slurm : public testing::Test {
@@ -104,6 +106,40 @@ TEST_F(Slurm, AJobGoesOnAfterItsLimitAndAfterALostNode) {
   EXPECT_EQ(said("said.out").find(node), std::string::npos) << said("said.out");
   EXPECT_EQ(in_place("scancel " + job), 0);
   until("the end", [&] { return in_place("squeue -h -j " + job) != 0 || said("said.out").empty(); });
+}
+
+// The template for GPUs, under the worst name that a file may have: what each task is given is seen by a stand-in for
+// the program.
+TEST_F(Slurm, EveryRankHasAGpuOfItsOwn) {
+  const std::string name = "my run & it's 5% \"x\" a|b";
+  place_.write(name + ".yaml", tiny());
+  place_.write("seen.sh",
+               "#!/bin/bash\n[ \"$1\" = run ] || exec " MILLRACE_PROGRAM
+               " \"$@\"\n"
+               "echo \"rank $SLURM_PROCID of $SLURM_NTASKS on $(hostname): GPU '$CUDA_VISIBLE_DEVICES', bound to "
+               "$SLURM_CPU_BIND_TYPE, threads $OMP_NUM_THREADS, ${@:2:3}\"\n");
+  ASSERT_EQ(in_place("chmod +x seen.sh; MILLRACE=$PWD/seen.sh " MILLRACE_SOURCE_DIR
+                     "/slurm/launch --gpu --nodes 2 --ranks 4 --cpus 2 'my run & it'\\''s 5% \"x\" a|b.yaml'"
+                     " --set 'train.optimizer={kind: sgd, lr: 0.1}' -- --parsable"),
+            0)
+      << said("said.err");
+  const std::string job = said("said.out").substr(0, said("said.out").find('\n'));
+  const std::string out = name + "-" + job + ".out";
+  until("four ranks", [&] { return count_of(said(out), "--set train.optimizer={kind: sgd, lr: 0.1}") == 4; });
+  std::set<std::string> places;
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string text = said(out);
+    const std::size_t begin = text.find("rank " + std::to_string(rank) + " of 4 on ");
+    ASSERT_NE(begin, std::string::npos) << text;
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_THAT(line, HasSubstr(", bound to cores, threads 2, " + name + ".yaml "));
+    const std::size_t host = line.find("fake");
+    places.insert(line.substr(host, line.find(',') - host));
+  }
+  EXPECT_EQ(places.size(), 4U) << said(out);
+  for (const std::string& place : places) {
+    EXPECT_THAT(place, AnyOf(HasSubstr("GPU '0'"), HasSubstr("GPU '1'")));
+  }
 }
 
 constexpr const char* kSweep =

@@ -112,21 +112,76 @@ TEST(Sweep, IdentityIsWhatACellComputes) {
 TEST(Sweep, FindsEveryErrorBeforeAnythingRuns) {
   const Workplace place;
   const Outcome outcome =
-      sweep(place, "sweep: s\n" + kBase +
-                       "matrix:\n  plan.partitioner: [dp, dpp]\n  data.batch: [8, 0]\n  plan.stages: [1, 3]\n");
+      sweep(place, "sweep: s\n" + kBase + "matrix:\n  plan.partitioner: [dp, dpp]\n  data.batch: [8, 0]\n");
   expect_one_error(place, outcome, 2,
-                   {"s.yaml:7:26: plan.partitioner: ", "'dpp' (did you mean 'dp'?)", "data.batch: found '0'",
-                    "plan.stages 3 needs 3 ranks or more"});
+                   {"s.yaml:7:26: plan.partitioner: ", "'dpp' (did you mean 'dp'?)", "data.batch: found '0'"});
   EXPECT_EQ(outcome.out, "");
   EXPECT_FALSE(std::filesystem::exists(place / "results"));
   expect_one_error(place, sweep(place, twelve("exclude: [{data.batch: 32}]\n")), 2,
                    {"no combination of the matrix is left for this to exclude"});
-  expect_one_error(place, sweep(place, "sweep: s\n" + kBase + "matrix: {data.batch: [8, +8]}\n"), 2,
-                   {"cells 1 and 2 are the same experiment"});
+  expect_one_error(place, sweep(place, "sweep: s\n" + kBase + "matrix: {plan.stages: [3, 4]}\n"), 2,
+                   {"plan.stages 3 needs 3 ranks or more"});
   place.write("e.yaml", tiny());
   expect_one_error(place, place.run({"sweep", "e.yaml"}), 2, {"this is one experiment"});
   place.write("s.yaml", twelve());
   expect_one_error(place, place.run({"plan", "s.yaml"}), 2, {"this is a sweep of experiments"});
+}
+
+// REPORTS S06: of 9 combinations 3 need more than 4 devices, one more than the network's operators; 0.1 is 1e-1.
+TEST(Sweep, WhatCannotFitIsInfeasibleBeforeAnythingRuns) {
+  const Workplace place;
+  const std::string text = "sweep: s\n" + kBase +
+                           "  plan: {micro_batches: 1}\nmatrix:\n  cluster.flat.devices: [4]\n"
+                           "  plan.stages: [1, 2, 4]\n  plan.pipelines: [1, 2, 4]\n"
+                           "  train.optimizer.lr: [0.1, 1e-1]\n";
+  const Outcome listed = sweep(place, text, {"--dry-run"});
+  expect_done(place, listed);
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("sweep s: 9 cells to plan, 5 of them are to be worked on"),
+                                HasSubstr("infeasible without a search: 4 cells, such as cell 6: "),
+                                HasSubstr("excluded: 9 combinations: the same experiment as another cell, such as "),
+                                HasSubstr("train.optimizer.lr=1e-1 as cell 1\n")));
+  EXPECT_FALSE(std::filesystem::exists(place / "results"));
+  const Outcome outcome = sweep(place, text, {"--format", "json"});
+  expect_done(place, outcome);
+  const json cells = document(outcome).at("cells");
+  ASSERT_THAT(cells, SizeIs(9));
+  EXPECT_EQ(cells[0].at("status"), "done");
+  EXPECT_EQ(cells[5].at("status"), "infeasible");  // 2 x 4
+  EXPECT_THAT(cells[5].at("reason").get<std::string>(), HasSubstr("needs 8 ranks or more"));
+  EXPECT_THAT(lines_of(place, "results/s.jsonl"), SizeIs(9));
+  const Outcome again = sweep(place, text, {"--dry-run", "--resume"});
+  EXPECT_THAT(again.out, HasSubstr("9 cells to plan, 0 of them are"));
+}
+
+// Whatever the number of cells, at most the last ten lines of the log are not in the tables that others read.
+TEST(Sweep, ReadersSeeEveryTenthCell) {
+  const Workplace place;
+  std::string batches = "8";
+  for (int batch = 9; batch < 80; ++batch) batches += ", " + std::to_string(batch);
+  place.write("g.yaml", kGraph);
+  place.write("s.yaml", "sweep: s\n" + kBase +
+                            "matrix: {plan.partitioner: [dp, layer_equal, parameter_equal], data.batch: [" + batches +
+                            "]}\n");
+  {
+    Job job(place, {"sweep", "s.yaml", "--quiet"}, {});
+    job.until("rows", [&] { return lines_of(place, "results/s.jsonl").size() >= 127; });
+  }  // killed
+  const std::size_t logged = ids_of(lines_of(place, "results/s.jsonl")).size();
+  const std::size_t seen = csv_lines(place, "results/s.csv").size() - 1;
+  EXPECT_GE(seen, (logged - 1) / 10 * 10);
+  EXPECT_THAT(place.run({"watch", "results/s.h5"}).out, HasSubstr("ended without a word: killed: "));
+}
+
+TEST(Sweep, FailuresAreToldAtOnceAndMayEndIt) {
+  const Workplace place;
+  const std::string text = slow_cells(6, "limits: {time: 100 ms}\n");
+  place.write("s.yaml", text);
+  const Outcome outcome = place.run({"sweep", "s.yaml", "--jobs", "1", "--fail-fast"});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("): timeout: limits.time 100"));
+  EXPECT_THAT(lines_of(place, "results/s.jsonl"), SizeIs(1));
+  EXPECT_EQ(place.run({"sweep", "s.yaml", "--jobs", "2", "--resume", "--quiet"}).code, 4);
+  EXPECT_THAT(lines_of(place, "results/s.jsonl"), SizeIs(6));
 }
 
 TEST(Sweep, ResultsAreNotReplacedUnasked) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "record/page/charts.h"
+#include "record/scaling.h"
 #include "tests/record/result_tables.h"
 
 namespace millrace::record {
@@ -73,6 +74,32 @@ TEST(Charts, TheFrontHoldsWhatNothingBeats) {
   ASSERT_EQ(front.points.size(), 2U);
   EXPECT_EQ(front.points[0].y, 10);
   EXPECT_EQ(front.points[1].y, 20);
+}
+
+// What is simulated beats nothing that is measured.
+TEST(Charts, EachKindHasAFrontOfItsOwn) {
+  const auto chart = memory_chart(table_of({{"a", 1, 1, 1, 10, 1 << 20, "measured"},
+                                            {"b", 1, 1, 1, 20, 2 << 20, "measured"},
+                                            {"a", 1, 1, 1, 900, 1 << 19, "simulated"}}),
+                                  test_axes());
+  ASSERT_TRUE(chart);
+  EXPECT_EQ(chart->x_title, "peak memory of the fullest rank in MiB");
+  const ChartSeries& front = chart->series.back();
+  EXPECT_EQ(front.name, "front, measured");  // one point is no front
+  ASSERT_EQ(front.points.size(), 2U);
+  EXPECT_EQ(front.points[1].x, 2);
+}
+
+TEST(Scaling, EachSweepByItself) {
+  Results first = sweep_of({{"dp", 1, 32, 1, 10}, {"dp", 2, 32, 1, 19}});
+  Results second = sweep_of({{"dp", 1, 64, 1, 5}});
+  second.axes = {"plan.partitioner"};
+  second.file = "results/t.h5";
+  const Scaling scaling = scaling_of(std::vector<Results>{first, second});
+  EXPECT_THAT(scaling.group_columns, ElementsAre("plan.partitioner", "data.batch", "file"));
+  ASSERT_EQ(scaling.rows.size(), 2U);
+  EXPECT_THAT(scaling.rows[1].group, ElementsAre("dp", "32", "results/s.h5"));
+  EXPECT_DOUBLE_EQ(scaling.rows[1].efficiency.value, 0.95);
 }
 
 TEST(Charts, ComparisonIsAgainstTheBestOfTheSameSettings) {

@@ -62,6 +62,25 @@ TEST(Scaling, StrongWhereTheBatchStays) {
   EXPECT_DOUBLE_EQ(scaling.rows[1].efficiency.value, 0.75);
 }
 
+// One study holds both: the batch stays, or grows with the devices.
+TEST(Scaling, StrongAndWeakOfOneStudy) {
+  const Scaling scaling = scaling_of(table_of({{"dp", 1, 32, 1, 10},
+                                               {"dp", 2, 32, 1, 18},
+                                               {"dp", 2, 64, 1, 19},
+                                               {"dp", 4, 32, 1, 30},
+                                               {"dp", 4, 128, 1, 36}}),
+                                     test_axes());
+  EXPECT_THAT(scaling.group_columns, ElementsAre("plan.partitioner", "data.batch"));
+  std::vector<std::string> rows;
+  for (const ScalingRow& row : scaling.rows) {
+    rows.push_back(row.scaling + " " + row.group[1] + ": " + std::to_string(row.devices) + " " +
+                   std::to_string(row.batch) + " " + to_text(row.efficiency.value));
+  }
+  EXPECT_THAT(
+      rows, ElementsAre("strong 32: 1 32 1", "strong 32: 2 32 0.9", "strong 32: 4 32 0.75", "weak 32 a device: 1 32 1",
+                        "weak 32 a device: 2 64 0.95", "weak 32 a device: 4 128 0.9"));
+}
+
 constexpr const char* kSheet =
     "table,row,select,baseline,metric,form,published,better,tolerance,why\n"
     "1,gain,plan.partitioner=dp,plan.partitioner=parameter_equal,throughput_samples_per_s,change,0.4,higher,0.05,\n"
@@ -151,7 +170,39 @@ TEST(Compare, ACellThatIsLostIsWorse) {
   EXPECT_THAT(verdicts({{"dp"}, {"x"}}, {{"dp"}}), ElementsAre("thro same", "peak same", "resu worse"));
   EXPECT_THAT(verdicts({{"dp"}}, {{"dp", 1, 32, 1, 1, 1, "", "timeout"}}), ElementsAre("resu worse"));
   EXPECT_THAT(verdicts({{"dp", 1, 32, 1, 1, 1, "measured"}}, {{"dp"}}), ElementsAre("resu not tested"));
+  // Also where some repetitions are left.
+  EXPECT_THAT(verdicts({{"dp", 1, 32, 1, 1, 1, "measured"}, {"dp", 1, 32, 2, 1, 1, "measured"}},
+                       {{"dp", 1, 32, 1, 1, 1, "measured"}, {"dp", 1, 32, 2, 1, 1, "", "error"}}),
+              ElementsAre("resu worse", "thro same", "peak same"));
   EXPECT_THAT(verdicts({{"dp", 1, 32, 1, 1, 1, "", "infeasible"}}, {}), ElementsAre());
+}
+
+// Sweeps of predictions have errors in place of throughputs.
+TEST(Compare, ErrorsOfPredictions) {
+  const auto sweep = [](double mape) {
+    Results results;
+    results.sweep = true;
+    results.axes = {"set"};
+    using storage::ColumnType;
+    for (const char* name : {"cell", "status", "reason", "set", "kind"}) {
+      results.cells.columns.push_back({name, ColumnType::text, "1", ""});
+    }
+    results.cells.columns.push_back({"mape", ColumnType::float64, "1", ""});
+    results.cells.columns.push_back({"peak_memory_bytes", ColumnType::uint64, "bytes", ""});
+    results.cells.rows.push_back({"id", "done", "", "piper", "simulated", mape, std::int64_t{0}});
+    return results;
+  };
+  const auto figures = compare(sweep(0.03), sweep(0.05), {});
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].metric, "mape");
+  EXPECT_EQ(figures[0].difference, Difference::worse);
+}
+
+TEST(Paper, BytesAreReadable) {
+  const auto rows = paper_rows(read_published("metric,published,better\npeak_memory_bytes,1457520640,lower\n", "s.csv"),
+                               table_of({{"dp", 1, 32, 1, 1, 1 << 20}}), test_axes());
+  EXPECT_THAT(readable(rows).rows[0],
+              ElementsAre("", "", "peak_memory_bytes", "1390 MiB", "1 MiB", "", "simulated", "reached", ""));
 }
 
 }  // namespace

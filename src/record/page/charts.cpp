@@ -43,13 +43,10 @@ ChartSeries& series_of(Chart& chart, const std::string& name) {
 }
 
 // Points that no other point beats in less memory and more throughput, by memory.
-ChartSeries front_of(const Chart& chart) {
-  std::vector<ChartPoint> points;
-  for (const ChartSeries& series : chart.series)
-    points.insert(points.end(), series.points.begin(), series.points.end());
+ChartSeries front_of(std::vector<ChartPoint> points, const std::string& kind) {
   std::sort(points.begin(), points.end(),
             [](const ChartPoint& a, const ChartPoint& b) { return a.x != b.x ? a.x < b.x : a.y > b.y; });
-  ChartSeries front{"front: none beats these in both", {}, true};
+  ChartSeries front{"front, " + kind, {}, true};
   for (const ChartPoint& point : points) {
     if (front.points.empty() || point.y > front.points.back().y) front.points.push_back(point);
   }
@@ -80,7 +77,11 @@ std::vector<Chart> scaling_charts(const Scaling& scaling) {
   throughput.text = efficiency.text =
       "Means over repetitions; measured, emulated and simulated results are series of their own.";
   for (const ScalingRow& row : scaling.rows) {
-    const std::string group = row.group.empty() ? "" : join(row.group, " · ") + ", ";
+    std::vector<std::string> parts;
+    for (const std::string& value : row.group) {
+      if (!value.empty()) parts.push_back(short_value(value));
+    }
+    const std::string group = parts.empty() ? "" : join(parts, " · ") + ", ";
     const std::string name = fmt::format("{}{}, {}", group, row.scaling, row.kind);
     const auto devices = static_cast<double>(row.devices);
     series_of(throughput, name).points.push_back({devices, row.throughput.value, name});
@@ -90,25 +91,33 @@ std::vector<Chart> scaling_charts(const Scaling& scaling) {
 }
 
 std::optional<Chart> memory_chart(const DataTable& cells, const std::vector<std::string>& axes) {
+  double most = 0;
+  for (const Row& row : cells.rows) most = std::max(most, figure(cells, row, "peak_memory_bytes").value_or(0));
+  const bool large = most >= kGiB;
+  const double unit = large ? kGiB : kGiB / 1024;
   Chart chart{"memory",
               "Memory against throughput",
-              "Each point is a cell; to the left and up is better.",
+              "Each point is a cell; to the left and up is better. No cell of its kind beats those of a front in both.",
               ChartKind::points,
-              "peak memory of the fullest rank in GiB",
+              fmt::format("peak memory of the fullest rank in {}", large ? "GiB" : "MiB"),
               "samples/s",
               {},
               {},
               true};
-  const bool by_partitioner = cells.find("partitioner").has_value();
+  std::map<std::string, std::vector<ChartPoint>> kinds;  // what is measured is not held against what is simulated
   for (const Row& row : cells.rows) {
     const auto memory = figure(cells, row, "peak_memory_bytes"), rate = figure(cells, row, "throughput_samples_per_s");
     if (!memory || !rate || *memory <= 0 || *rate <= 0) continue;
-    const std::string kind = text(cells, row, "kind");
-    const std::string name = by_partitioner ? fmt::format("{}, {}", text(cells, row, "partitioner"), kind) : kind;
-    series_of(chart, name).points.push_back({*memory / kGiB, *rate, label_of(cells, row, axes)});
+    const std::string kind = text(cells, row, "kind"), partitioner = text(cells, row, "partitioner");
+    const std::string name = partitioner.empty() ? kind : fmt::format("{}, {}", partitioner, kind);
+    const ChartPoint point{*memory / unit, *rate, label_of(cells, row, axes)};
+    series_of(chart, name).points.push_back(point);
+    kinds[kind].push_back(point);
   }
   if (chart.series.empty()) return std::nullopt;
-  if (chart.series.size() > 1 || chart.series.front().points.size() > 1) chart.series.push_back(front_of(chart));
+  for (auto& [kind, points] : kinds) {
+    if (points.size() > 1) chart.series.push_back(front_of(std::move(points), kind));
+  }
   return chart;
 }
 
@@ -137,7 +146,8 @@ std::optional<Chart> comparison_chart(const DataTable& cells, const std::vector<
   for (const Row& row : cells.rows) {
     const auto rate = figure(cells, row, "throughput_samples_per_s");
     if (!rate || *rate <= 0) continue;
-    const std::string value = short_value(text(cells, row, axis));
+    const std::string set = text(cells, row, axis);
+    const std::string value = set.empty() ? "not set" : short_value(set);
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     Mean& mean = means[text(cells, row, "kind")][value];
     mean.logs += std::log(*rate / best[key_of(row)]);
@@ -205,7 +215,10 @@ std::optional<Chart> loss_chart(const std::vector<Results>& all) {
   for (const Results& results : all) {
     const std::size_t rows = results.iterations.rows.size();
     if (rows == 0) continue;
-    ChartSeries& series = series_of(chart, results.file.stem().string());
+    const std::string name = results.file.stem().string();
+    const bool taken = std::any_of(chart.series.begin(), chart.series.end(),
+                                   [&](const ChartSeries& other) { return other.name == name; });
+    ChartSeries& series = series_of(chart, taken ? results.file.string() : name);
     const std::size_t step = rows / kMostPoints + 1;
     for (std::size_t r = 0; r < rows; r += step) {
       const Row& row = results.iterations.rows[r];
@@ -218,10 +231,10 @@ std::optional<Chart> loss_chart(const std::vector<Results>& all) {
   return chart;
 }
 
-std::optional<Chart> rank_chart(const Results& run) {
+std::optional<Chart> rank_chart(const Results& run, const std::string& id) {
   if (run.ranks.rows.empty()) return std::nullopt;
   const std::string name = run.file.stem().string();
-  Chart chart{"ranks-" + name,
+  Chart chart{id,
               "Time of each rank: " + name,
               "Seconds in kernels and updates, and the rest.",
               ChartKind::stacked,

@@ -26,6 +26,6 @@ std::optional<Chart> prediction_chart(const DataTable& cells);
 std::optional<Chart> loss_chart(const std::vector<Results>& all);
 
 /// Busy and idle seconds of each rank, of one run.
-std::optional<Chart> rank_chart(const Results& run);
+std::optional<Chart> rank_chart(const Results& run, const std::string& id);
 
 }  // namespace millrace::record

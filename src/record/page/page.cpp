@@ -34,7 +34,10 @@ std::string table_html(const TextTable& table, const std::string& caption, const
   html += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
-    for (const std::string& cell : row) html += "<td>" + escaped(cell) + "</td>";
+    for (const std::string& cell : row) {
+      constexpr std::size_t kLong = 40;  // characters: such a text takes several lines, so that its neighbours are seen
+      html += (cell.size() > kLong ? "<td class=\"long\">" : "<td>") + escaped(cell) + "</td>";
+    }
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
@@ -85,7 +88,7 @@ std::vector<Chart> charts_of(const std::vector<Results>& all, const DataTable& c
   add(comparison_chart(cells, axes));
   add(prediction_chart(cells));
   add(loss_chart(all));
-  for (const Results& results : all) add(rank_chart(results));
+  for (std::size_t i = 0; i < all.size(); ++i) add(rank_chart(all[i], fmt::format("ranks-{}", i)));
   return charts;
 }
 
@@ -141,7 +144,7 @@ std::string chart_html(const Chart& chart) {
 std::string report_page(const std::string& title, const std::vector<Results>& all, const std::vector<PaperRow>& paper) {
   const std::vector<std::string> axes = axes_of(all);
   const DataTable cells = merged(all);
-  const Scaling scaling = scaling_of(cells, axes);
+  const Scaling scaling = scaling_of(all);
   const std::vector<Chart> charts = charts_of(all, cells, axes, scaling);
   json data = json::array();
   std::string pictures;

@@ -17,15 +17,17 @@
     const joined = chart.kind === "lines" || series.line;
     return {
       label: series.name, type: bars ? "bar" : joined ? "line" : "scatter",
-      data: series.points.map(p => bars ? p[1] : { x: p[0], y: p[1] }),
-      borderColor: colour, backgroundColor: colour, pointStyle: marks[index % 8],
+      // A series need not have a point in every category.
+      data: series.points.map(p => ({ x: bars ? chart.categories[p[0]] : p[0], y: p[1] })),
+      // Of more than eight series none has both the colour and the mark of another.
+      borderColor: colour, backgroundColor: colour, pointStyle: marks[(index + Math.floor(index / 8)) % 8],
       pointRadius: series.points.length > 200 ? 2 : 4, showLine: joined, borderWidth: 2, order: series.line ? 1 : 0,
     };
   };
 
   const axis = (chart, title, log) => ({
     type: log ? "logarithmic" : "linear", title: { display: true, text: title, color: style("--ink") },
-    ticks: { color: style("--quiet") }, grid: { color: style("--line") },
+    ticks: { color: style("--quiet"), autoSkipPadding: 14 }, grid: { color: style("--line") },
   });
 
   const describe = (chart, series, point) => {
@@ -35,6 +37,8 @@
 
   const draw = chart => {
     const canvas = document.getElementById("chart-" + chart.id);
+    // The legend of many series must not take the room of the picture.
+    canvas.parentElement.style.minHeight = `${Math.min(48, 20 + 1.3 * chart.series.length)}rem`;
     const bars = chart.kind === "bars" || chart.kind === "stacked";
     const x = axis(chart, chart.x, chart.logarithmic), y = axis(chart, chart.y, chart.logarithmic);
     if (bars) { x.type = "category"; y.beginAtZero = true; }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,6 +48,20 @@ const char* class_of(const std::string& kind) {
   if (kind.starts_with("forward") || kind.starts_with("recompute")) return "f";
   if (kind.starts_with("backward")) return kind.find("weight") == std::string::npos ? "b" : "w";
   return kind.find("update") == std::string::npos ? "m" : "u";
+}
+
+// What the colours of a timeline mean: those that it has.
+std::string kinds_html(const std::vector<Box>& boxes) {
+  constexpr std::pair<const char*, const char*> kNames[]{
+      {"f", "forward"}, {"b", "backward"}, {"w", "weight gradients"}, {"u", "updates"}, {"m", "messages"}};
+  std::string html = "<ul class=\"kinds\">";
+  for (const auto& [kind, name] : kNames) {
+    const bool there = std::any_of(boxes.begin(), boxes.end(), [&, wanted = std::string_view(kind)](const Box& box) {
+      return class_of(box.kind) == wanted;
+    });
+    if (there) html += fmt::format("<li><i class=\"{}\"></i>{}</li>", kind, name);
+  }
+  return html + "</ul>";
 }
 
 std::string ops_text(const config::Node* ops) { return ops == nullptr ? "" : escaped(config::one_line(*ops)); }
@@ -98,13 +114,13 @@ std::string timeline_html(const Results& results) {
   const std::string name = escaped(results.file.stem().string());
   std::string html = fmt::format(
       "<figure>\n<figcaption><h3>Timeline: {0}</h3><p>One iteration of {1}, {2}; a lane a rank, from rank 0 down. "
-      "Forward, backward, weight gradients, updates and messages have colours of their own.</p></figcaption>\n"
+      "The rest is waiting.</p>{6}</figcaption>\n"
       "<p class=\"zoom\"><button type=\"button\" data-zoom=\"0.5\">Closer</button> <button type=\"button\" "
       "data-zoom=\"2\">Further</button> <button type=\"button\" data-zoom=\"0\">All</button></p>\n"
       "<svg class=\"timeline\" role=\"img\" tabindex=\"0\" aria-label=\"Timeline of {1}. Plus and minus zoom, arrows "
       "move.\" viewBox=\"0 0 {3:g} {4:g}\" preserveAspectRatio=\"none\" style=\"height:{5}rem\">\n",
       name, counted(ranks, "rank"), format(Seconds(last - first)), kWidth, kLane * static_cast<double>(ranks),
-      std::min<std::int64_t>(40, 2 * ranks + 1));
+      std::min<std::int64_t>(40, 2 * ranks + 1), kinds_html(boxes));
   for (const Box& box : boxes) {
     html += fmt::format(
         "<rect class=\"{}\" x=\"{:.3f}\" y=\"{:g}\" width=\"{:.3f}\" height=\"{:g}\"><title>rank {}: "
