@@ -92,13 +92,15 @@ void check_counts(const Session& session, const Arguments& arguments) {
                       std::any_of(plan.partitioners.begin(), plan.partitioners.end(), [](const Choice& choice) {
                         return (partitioners::by_name(choice.name).capabilities & partitioners::kUnevenPipelines) != 0;
                       });
+  const int needed = pipelines * places * plan.tensor_parallel;
   if (pipelines * places > ranks || (ranks % pipelines != 0 && !uneven)) {
     throw Misfit(fmt::format(
-        "{} {} x plan.stages {} needs {} or more, shared evenly by the pipelines (partitioner device_aware also makes "
-        "uneven ones); the job has {}{}",
+        "{} {} x plan.stages {}{} needs {} or more, shared evenly by the pipelines (partitioner device_aware also "
+        "makes uneven ones); the job has {}{}",
         cited(session.experiment, "plan.pipelines", "plan.stages"), pipelines, stages,
-        counted(pipelines * places, "rank"), ranks,
-        world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", pipelines * places) : ""));
+        plan.tensor_parallel > 1 ? fmt::format(" x plan.tensor_parallel {}", plan.tensor_parallel) : "",
+        counted(needed, "rank"), session.cluster.size(),
+        world_is_free(session, arguments) ? fmt::format(" (--ranks {} plans for that many)", needed) : ""));
   }
   if (stages > session.graph.size()) {
     throw Misfit(fmt::format("{}: {}, but model {} has {}", cited(session.experiment, "plan.stages"),

@@ -21,7 +21,7 @@ const std::vector<TensorCollective>& TensorSplit::collectives(const OpList& ops,
     stages.front().ops = ops;
     stages.front().tensor_parallel = parts.size();
     stages.front().parts = {std::shared_ptr<void>(), &parts};
-    known->second = part_collectives(graph_, stages);
+    known->second = part_collectives(stages);
   }
   return known->second;
 }

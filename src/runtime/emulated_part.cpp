@@ -114,11 +114,12 @@ class EmulatedPart final : public kernels::Executable {
   }
 
   void backward_weight(int slot) override {
+    for (std::size_t i = actions_.size(); i-- > 0;) weight_gradients(actions_[i], slot);
+  }
+
+  void backward_weight_of(int slot, std::span<const OpId> ops) override {
     for (std::size_t i = actions_.size(); i-- > 0;) {
-      const Action& action = actions_[i];
-      if (action.kernel == nullptr) continue;
-      if (action.has_weights) action.kernel->backward_weight(slot);
-      if (observer_ != nullptr) observer_->done(action.whole);
+      if (std::binary_search(ops.begin(), ops.end(), actions_[i].whole)) weight_gradients(actions_[i], slot);
     }
   }
 
@@ -129,6 +130,12 @@ class EmulatedPart final : public kernels::Executable {
   void observe(kernels::BackwardObserver* observer) override { observer_ = observer; }
 
  private:
+  void weight_gradients(const Action& action, int slot) {
+    if (action.kernel == nullptr) return;
+    if (action.has_weights) action.kernel->backward_weight(slot);
+    if (observer_ != nullptr) observer_->done(action.whole);
+  }
+
   void add_exchange(const PartExchange& exchange) {
     Action& action = actions_[static_cast<std::size_t>(exchange.op)];
     const std::int64_t bytes = rows_ * element_count(exchange.dims) * exchange.element_bytes;

@@ -106,13 +106,23 @@ INSTANTIATE_TEST_SUITE_P(Schedules, TensorPlans,
                                          Case{"zb-greedy", 2, true}, Case{"interleaved", 2, true},
                                          Case{"interleaved", 2, false}));
 
+TEST(TensorPlan, RanksAreCountedWithTheDevicesOfAReplica) {
+  const Session session =
+      planning_session(ExperimentFile(gpt("  stages: 2\n  pipelines: 1\n  tensor_parallel: 4\n")).read(), 4);
+  EXPECT_THAT([&] { make_plans(session, Arguments()); },
+              testing::ThrowsMessage<InvalidInput>(
+                  HasSubstr("x plan.stages 2 x plan.tensor_parallel 4 needs 8 ranks or more")));
+}
+
 // Whatever plan is asked for, it is the simulation that ranks it, and no bound passes it.
 TEST(TensorPlan, NoPlanIsBetterThanItsBound) {
   const Session session = planning_session(
-      ExperimentFile(gpt("  schedule: [1f1b, zb-h1]\n  tensor_parallel: 2\n" + std::string(kMegatron), kFlat)).read(),
+      ExperimentFile(
+          gpt("  schedule: [1f1b, zb-h1]\n  micro_batches: 2\n  tensor_parallel: 2\n" + std::string(kMegatron), kFlat))
+          .read(),
       8);
   Arguments arguments;
-  arguments.top = 1000;
+  arguments.top = 16;
   const Planned planned = make_plans(session, arguments);
   ASSERT_GT(planned.ranking.plans.size(), 5U);
   for (const plan::Candidate& candidate : planned.ranking.plans) {

@@ -166,8 +166,7 @@ void split_without_annotations(const Graph& graph, const Plan& plan, RunSettings
   device.bandwidth = BytesPerSecond(1e11);
   const cluster::Cluster cluster("slow", cluster::Kind::described, std::vector<cluster::Device>(count, device),
                                  std::vector<int>(count, 0), {{"node", {BytesPerSecond(1e12), Seconds(1e-9)}}}, {});
-  const cost::AnalyticCost cost(graph, cluster);
-  s.lowering.parts = shard::stage_parts(graph, plan, cluster, cost, {.rows = 8});
+  s.lowering.parts = shard::PlanSplitter(graph, cluster, {.batch = 8}).parts(plan);
 }
 
 bool splits_something(const RunSettings& s) {

@@ -14,7 +14,7 @@ namespace millrace::runtime {
 namespace {
 
 CheckpointManifest example() {
-  CheckpointManifest manifest{{100, 98, 12800, 2, std::nan("")}, "5f0c", "seed 1, batch 128", "adamw", "ab", {}};
+  CheckpointManifest manifest{{100, 98, 12800, 2, std::nan("")}, "5f0c", "seed 1, batch 128", "adamw", "ab", "dp", {}};
   manifest.files.push_back({"rank-00000.h5", 4096, "00ff", {"conv1.weight", "a: b", "on"}});
   return manifest;
 }

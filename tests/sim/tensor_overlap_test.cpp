@@ -1,12 +1,11 @@
 // Collectives of tensor-parallel stages pass beside the weight gradients that do not need them.
 #include <gmock/gmock.h>
 
-#include "cost/analytic.h"
 #include "program/lowering.h"
 #include "program/stage_dag.h"
 #include "program/verifier.h"
 #include "schedules/registry.h"
-#include "shard/stage_parts.h"
+#include "shard/plan_splitter.h"
 #include "sim/simulate.h"
 #include "tests/program/networks.h"
 #include "tests/shard/cut_graph.h"
@@ -28,10 +27,9 @@ Program four_products(const Graph& graph, std::int64_t micro_batches, Hiding hid
   plan.pipelines[0].stages[0].tensor_parallel = 2;
   plan.pipelines[0].stages[0].shares = {1.0};
   const cluster::Cluster cluster = shard::testing::flat_cluster(2);
-  const cost::AnalyticCost cost(graph, cluster);
   LoweringOptions options{.hiding = hiding};
-  options.parts = shard::stage_parts(graph, plan, cluster, cost,
-                                     {.annotations = {columns_of("linear0.weight"), columns_of("linear2.weight")}});
+  const std::vector<shard::Annotation> annotations{columns_of("linear0.weight"), columns_of("linear2.weight")};
+  options.parts = shard::PlanSplitter(graph, cluster, {.annotations = annotations, .batch = 4}).parts(plan);
   return lower(graph, plan, schedules::compute_order(plan, make_stage_dag(graph, plan)), 4, options);
 }
 
