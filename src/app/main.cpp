@@ -95,12 +95,14 @@ void check_launch(const millrace::cluster::Environment& environment, bool alone)
 bool trains(std::string_view command) { return command == "run" || command == "verify" || command == "profile"; }
 
 // Threads of OpenMP that spin while they wait keep the core from the one that they wait for, where another process
-// takes it: then a step takes many times as long. libgomp reads how to wait when it is loaded, before main(): the
-// program starts once more, with a policy. Where that fails it goes on as it is.
+// takes it: then a step takes many times as long. They spin some 50 us, which meets most of them on a quiet machine,
+// then sleep. libgomp reads how to wait when it is loaded, before main(): the program starts once more, with a policy.
+// Where that fails it goes on as it is.
 void wait_passively(int argc, char** argv) {
   const bool given = std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
   if (given || argc < 2 || !trains(argv[1])) return;
-  if (::setenv("OMP_WAIT_POLICY", "passive", 0) == 0) ::execv("/proc/self/exe", argv);
+  const bool set = ::setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && ::setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
+  if (set) ::execv("/proc/self/exe", argv);
 }
 
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.
