@@ -27,7 +27,7 @@ RunSettings with(Optimizer kind, RunSettings s) {
       s.train.optimizer = {.kind = runtime::OptimizerKind::adamw, .learning_rate = 1e-3, .weight_decay = 0.1};
       break;
   }
-  s.train.iterations = 6;
+  s.train.iterations = 4;
   return s;
 }
 
@@ -47,19 +47,27 @@ Plan uneven_replicas(const Graph& graph, std::int64_t micro_batches) {
 }
 
 TEST(ShardedOptimizer, TrainsWhatOneRankTrains) {
-  for (const std::string name : {"mlp", "gpt"}) {  // gpt: the embedding is tied to the head
+  const auto expect_one = [](const std::string& name, Optimizer kind, const RunSettings& s, const Plan& plan,
+                             int ranks) {
+    SCOPED_TRACE(fmt::format("{}, optimizer {}, {} ranks", name, static_cast<int>(kind), ranks));
     const Graph graph = small_network(name);
     const SmallSource source(graph, 90, 10);
-    for (const Optimizer kind : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::adamw}) {
+    expect_equal(on_ranks(ranks, graph, plan, source, sharded(s)), on_one_rank(graph, source, s), 1e-9);
+  };
+  for (const std::string name : {"mlp", "gpt"}) {  // gpt: the embedding is tied to the head
+    const Graph graph = small_network(name);
+    RunSettings plain = with(Optimizer::sgd, in_double());
+    plain.lowering.hiding = Hiding::update;
+    expect_one(name, Optimizer::sgd, plain, make_plan(graph, {6, 1, 1, "gpipe"}), 6);
+    for (const Optimizer kind : {Optimizer::momentum, Optimizer::adam, Optimizer::adamw}) {
+      if (name == "gpt" && kind == Optimizer::adam) continue;
       RunSettings s = with(kind, in_double());
-      if (kind != Optimizer::sgd) s.train.clip_norm = 0.5;
-      if (kind == Optimizer::sgd) s.lowering.hiding = Hiding::update;
-      SCOPED_TRACE(fmt::format("{}, optimizer {}", name, static_cast<int>(kind)));
-      const TrainingRun one = on_one_rank(graph, source, s);
-      expect_equal(on_ranks(5, graph, uneven_replicas(graph, 3), source, sharded(s)), one, 1e-9);
-      expect_equal(on_ranks(6, graph, make_plan(graph, {3, 2, 2, "1f1b"}), source, sharded(s)), one, 1e-9);
-      expect_equal(on_ranks(6, graph, make_plan(graph, {6, 1, 1, "gpipe"}), source, sharded(s)), one, 1e-9);
+      s.train.clip_norm = 0.5;
+      expect_one(name, kind, s, uneven_replicas(graph, 3), 5);
     }
+    RunSettings clipped = with(Optimizer::adamw, in_double());
+    clipped.train.clip_norm = 0.5;
+    expect_one(name, Optimizer::adamw, clipped, make_plan(graph, {3, 2, 2, "1f1b"}), 6);
   }
 }
 
@@ -127,16 +135,16 @@ TEST(ShardedOptimizer, CheckpointsAreOfWholeTensors) {
   s.train.clip_norm = 0.5;
   const Plan uneven = uneven_replicas(graph, 2), pipelines = make_plan(graph, {3, 2, 2, "1f1b"});
   const TrainingRun one = on_one_rank(graph, source, s);
-  const auto last_three = [&](TrainingRun run) {
-    if (!run.rows.empty()) run.rows.erase(run.rows.begin(), run.rows.begin() + 3);  // told on ranks that train
+  const auto last_two = [&](TrainingRun run) {
+    if (!run.rows.empty()) run.rows.erase(run.rows.begin(), run.rows.begin() + 2);  // told on ranks that train
     return run;
   };
   for (const bool from_parts : {true, false}) {
     SCOPED_TRACE(from_parts ? "from parts" : "into parts");
     const SharedFolder folder;
     RunSettings first = from_parts ? sharded(s) : s;
-    first.train.iterations = 3;
-    first.train.checkpoint_every = 3;
+    first.train.iterations = 2;
+    first.train.checkpoint_every = 2;
     first.checkpoints = folder.path();
     on_ranks(5, graph, uneven, source, first);
     patient_barrier();
@@ -144,18 +152,18 @@ TEST(ShardedOptimizer, CheckpointsAreOfWholeTensors) {
     rest.checkpoints = folder.path();
     rest.resume = true;
     if (from_parts) {
-      expect_equal(on_ranks(1, graph, make_plan(graph, {}), source, rest), last_three(one), 1e-9);
+      expect_equal(on_ranks(1, graph, make_plan(graph, {}), source, rest), last_two(one), 1e-9);
     }
-    expect_equal(on_ranks(6, graph, pipelines, source, sharded(rest)), last_three(one), 1e-9);
+    expect_equal(on_ranks(6, graph, pipelines, source, sharded(rest)), last_two(one), 1e-9);
   }
 }
 
 TEST(FusedUpdates, GiveTheSameBitsInLessMemory) {
-  for (const std::string& name : small_networks()) {
+  for (const std::string name : {"mlp", "resnet", "gpt"}) {
     const Graph graph = small_network(name);
     const SmallSource source(graph, 50, 10);
-    for (const Grid& grid : {Grid{1, 1, 1, "gpipe"}, Grid{1, 1, 3, "gpipe"}, Grid{3, 1, 1, "gpipe"},
-                             Grid{2, 1, 1, "gpipe", Recompute::all}, Grid{2, 2, 1, "1f1b"}, Grid{1, 2, 3, "zb-h1"}}) {
+    for (const Grid& grid : {Grid{1, 1, 1, "gpipe"}, Grid{3, 1, 1, "gpipe"}, Grid{1, 1, 1, "gpipe", Recompute::all},
+                             Grid{1, 2, 3, "zb-h1"}}) {
       SCOPED_TRACE(fmt::format("{}, {} x {} x {}", name, grid.pipelines, grid.stages, grid.micro_batches));
       RunSettings s = with(Optimizer::adamw, in_double());
       s.batch = 22;
@@ -165,12 +173,14 @@ TEST(FusedUpdates, GiveTheSameBitsInLessMemory) {
       s.evaluate = true;
       RunSettings apart = s;
       apart.lowering.fuse_updates = false;
-      const TrainingRun fused = on_ranks(grid.ranks(), graph, make_plan(graph, grid), source, s);
-      const TrainingRun plain = on_ranks(grid.ranks(), graph, make_plan(graph, grid), source, apart);
+      Plan plan = make_plan(graph, grid);
+      plan.bucket_size = 1_KiB;
+      const TrainingRun fused = on_ranks(grid.ranks(), graph, plan, source, s);
+      const TrainingRun plain = on_ranks(grid.ranks(), graph, plan, source, apart);
       if (world_rank() >= grid.ranks()) continue;
       EXPECT_EQ(fused.outcome.rank.peak_bytes(), fused.forecast.peak_bytes());
       EXPECT_LE(fused.outcome.rank.gradients_bytes, plain.outcome.rank.gradients_bytes);
-      if (grid.ranks() == 1 && grid.micro_batches == 1 && name == "mlp") {
+      if (grid.ranks() == 1 && grid.micro_batches == 1) {
         EXPECT_LT(fused.outcome.rank.gradients_bytes, plain.outcome.rank.gradients_bytes);
       }
       if (world_rank() != 0) continue;

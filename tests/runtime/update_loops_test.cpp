@@ -47,6 +47,16 @@ class UpdateLoops : public ::testing::Test {
       EXPECT_EQ(whole.m[at], single.m[at]) << i;
       EXPECT_EQ(whole.v[at], single.v[at]) << i;
     }
+    // Few: what is left of whole vectors is taken by shorter ones.
+    Tensor<Real> start;
+    for (auto* values : {&start.w, &start.g, &start.m, &start.v}) values->resize(100);
+    for (std::int64_t n = 2; n < 70; ++n) {
+      Tensor<Real> few = start;
+      loop(few, 3, n);
+      for (std::int64_t i = 3; i < 3 + n; ++i) {
+        EXPECT_EQ(whole.w[static_cast<std::size_t>(i)], few.w[static_cast<std::size_t>(i)]) << i << " of " << n;
+      }
+    }
   }
 };
 using Reals = ::testing::Types<float, double>;
