@@ -41,6 +41,7 @@ PartConversion::PartConversion(Dims dims, std::int64_t rows, Holding from, Holdi
       to_(std::move(to)),
       element_bytes_(element_bytes),
       group_(group) {
+  under_way_.reserve(2 * static_cast<std::size_t>(group.size()));
   const int own = group.index();
   taken_ = held_region(dims_, rows_, to_, own).elements();
   for (int peer = 0; peer < group.size(); ++peer) {
