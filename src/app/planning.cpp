@@ -218,8 +218,9 @@ void simulate_candidates(const Session& session, const plan::Problem& problem, p
   settings.options = experiment.simulation.options;
   settings.options.noise = {};  // draws would rank plans by luck
   settings.hiding = hiding_of(experiment);
-  // Where the next iteration starts stage by stage, what counts is its distance from the one before.
-  settings.options.iterations = settings.hiding == Hiding::update ? 2 : 1;
+  // Where the next iteration starts stage by stage, what counts is its distance from the one before, in as many as
+  // `simulate` looks at.
+  if (settings.hiding != Hiding::update) settings.options.iterations = 1;
   planner::SimulatedCounts counts = planner::rank_by_simulation(problem, ranking.plans, settings);
   planned.choices = std::move(counts.choices);
   planned.choices.push_back(fmt::format(

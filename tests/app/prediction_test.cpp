@@ -43,6 +43,16 @@ TEST(Prediction, ASlowRankIsNotKnownToThePlan) {
   EXPECT_EQ(believed_slow, believed);
 }
 
+// Without a flush an iteration reduces beside the next one: the first distance is not the second.
+TEST(Prediction, APlanIsJudgedByAsManyRoundsAsAreSimulated) {
+  for (const char* schedule : {"pipedream-2bw", "1f1b"}) {
+    double planned = 0;
+    const std::string plan = "plan: {pipelines: 4, stages: 1, micro_batches: 2, schedule: ";
+    const sim::Simulation run = predicted("4", plan + schedule + "}\n", &planned);
+    EXPECT_NEAR(run.iteration_time.value(), planned, 1e-9 * planned) << schedule;
+  }
+}
+
 TEST(Prediction, SlowRanksThatAreNotThereAreRefused) {
   const std::string plan = "plan: {pipelines: 2, stages: 1, micro_batches: 2}\n";
   EXPECT_THAT([&] { predicted("2", plan + "slowdown: {1: 2, 2: 2}\n"); },
