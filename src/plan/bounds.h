@@ -35,8 +35,8 @@ struct Bound {
 /// the largest of them, and the least over the numbers of pipelines and stages that the problem leaves open.
 /// bottleneck: the first two, for each sample.
 /// memory_efficiency: batch / bound on time / least peak memory, an upper bound. The peak is at least the mean over
-///   devices of what must be held somewhere: weights, gradients, optimizer state, and (closed form, without
-///   recomputation) what backward reads of the micro-batches alive on a last stage.
+///   devices of what must be held somewhere: weights, optimizer state, and (closed form) gradients and, without
+///   recomputation, what backward reads of the micro-batches alive on a last stage.
 /// communication: 2 × the smallest tensor for each sample and each stage after the first that a connected graph has,
 ///   and 2(n−1) times the parameters that n devices must at least own together.
 /// The published planners' own objectives: published_bound().
