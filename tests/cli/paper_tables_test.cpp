@@ -78,9 +78,13 @@ TEST(PaperTables, PredictionsAndPropagation) {
   EXPECT_EQ(small_table("propagation").unpublished, 2);
 }
 
-TEST(PaperTables, TrainingHasSpeedAndResidentMemory) {
-  const Verdicts table = small_table("cpu_training");
-  EXPECT_EQ(table.reached + table.not_reached, 2);
+// Measured on a quiet machine only: here its cells are read and checked.
+TEST(PaperTables, TrainingHasACellForEachFigureOfThePeer) {
+  const Workplace place;
+  const Outcome listed =
+      place.run({"sweep", MILLRACE_SOURCE_DIR "/experiments/paper/cpu_training.yaml", "--dry-run", "--format", "json"});
+  expect_done(place, listed);
+  EXPECT_EQ(document(listed).at("cells").size(), 20U);
 }
 
 constexpr const char* kTwo =
