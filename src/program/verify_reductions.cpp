@@ -279,11 +279,10 @@ class ReductionCheck {
     }
     const std::vector<Instruction>& list = program_.ranks[static_cast<std::size_t>(rank_)].instructions;
     const std::int32_t stage = list[bucket.last_contribution].stage;
-    const OpId completes = completing_op(graph_, program_.buckets[static_cast<std::size_t>(at.bucket)],
-                                         program_.stages[static_cast<std::size_t>(stage)]);
-    if (at.op > completes) {
+    const OpId last = completing(static_cast<std::size_t>(at.bucket), stage);
+    if (at.op > last) {
       fault(fmt::format("it starts behind {}, but {} is still to add to the bucket", graph_.op(at.op).name,
-                        graph_.op(completes).name));
+                        graph_.op(last).name));
     }
   }
 

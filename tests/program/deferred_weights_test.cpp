@@ -155,7 +155,7 @@ TEST(DeferredWeights, SegmentsOutOfOrderAndReductionsTooEarlyAreFound) {
   EXPECT_THAT(found([&](List& of, Program&) { std::swap(of[reduction], of[reduction - 1]); }),
               HasSubstr("its gradients would be lost"));
   EXPECT_THAT(found([&](List& of, Program&) { of[reduction].op = 1; }),
-              HasSubstr("it may start after operator 1, the bucket is complete after operator 0"));
+              HasSubstr("it starts behind linear1, but linear0 is still to add to the bucket"));
   EXPECT_THAT(found([](List&, Program& of) { of.stages[0].weight_cuts = {0}; }),
               HasSubstr("divides its weight gradients at operator 0"));
 }

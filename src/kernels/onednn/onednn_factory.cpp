@@ -50,14 +50,17 @@ class AbsorbedKernel : public OpKernel {
   void backward_input(const OpCall&) override {}
 };
 
+bool runs_again(const CompileOptions& options, OpId op) {
+  return std::binary_search(options.recompute.begin(), options.recompute.end(), op);
+}
+
 bool is_relu_host(const Operator& op) { return op.schema->name == "batch_norm" || op.schema->name == "add"; }
 
 /// Each ReLU that alone reads the output of a batch norm or a sum of the stage, in the layout in which it is written.
-/// What runs again and what does not would lie in one buffer, so none where something is recomputed.
+/// What runs again keeps its outputs apart from what does not.
 std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& layouts,
                                         const CompileOptions& options) {
   std::unordered_set<OpId> found;
-  if (!options.recompute.empty()) return found;
   const Graph& graph = *stage.graph;
   for (const OpId id : stage.ops) {
     const Operator& op = graph.op(id);
@@ -66,6 +69,7 @@ std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& 
     const OpId before = graph.tensor(between).producer;
     const bool inside = before >= 0 && std::binary_search(stage.ops.begin(), stage.ops.end(), before);
     if (!inside || !is_relu_host(graph.op(before)) || graph.consumers(between).size() != 1) continue;
+    if (runs_again(options, id) || runs_again(options, before)) continue;
     if (layouts.block(between) == layouts.block(op.outputs[0])) found.insert(id);
   }
   return found;
@@ -81,7 +85,7 @@ bool is_cheap_to_make(const Operator& op, bool with_relu) {
 std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::unordered_set<OpId>& absorbed,
                                            const CompileOptions& options) {
   std::unordered_set<OpId> found;
-  if (!options.training || options.split_backward || !options.recompute.empty()) return found;
+  if (!options.training || options.split_backward) return found;
   const Graph& graph = *stage.graph;
   const auto only_reader = [&](OpId id) {
     const auto readers = graph.consumers(graph.op(id).outputs[0]);
@@ -93,6 +97,7 @@ std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::u
     const bool with_relu = reader >= 0 && absorbed.contains(reader);
     if (with_relu) reader = only_reader(reader);
     if (reader < 0 || !is_cheap_to_make(graph.op(id), with_relu)) continue;
+    if (runs_again(options, id) || runs_again(options, reader)) continue;
     const std::string_view kind = graph.op(reader).schema->name;
     if (kind == "conv2d" || kind == "linear") found.insert(id);
   }
