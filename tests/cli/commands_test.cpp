@@ -118,9 +118,9 @@ TEST(Commands, RanksThatTakeTurnsOnACoreAreNoMeasurement) {
 
 // As libgomp had it from the start: it looks at the environment before main().
 TEST(Commands, ThreadsWaitPassivelyUnlessTheUserSaysHow) {
-  const Workplace place;
-  place.write("e.yaml", endless());
   for (const std::string policy : {"", "active"}) {
+    const Workplace place;
+    place.write("e.yaml", endless());
     JobOptions options{};
     if (!policy.empty()) options.environment = {{"OMP_WAIT_POLICY", policy}};
     Job job(place, {"run", "e.yaml", "--overwrite", "--set", "plan.stages=1", "--set", "plan.pipelines=1"}, options);

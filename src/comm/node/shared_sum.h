@@ -18,8 +18,8 @@ struct SumPart {
   Element element = Element::float32;
 };
 
-/// A group of ranks of this node. Sums start in the same order on all members. Each addition is in the order of the
-/// members, so it does not matter who makes it.
+/// A group of ranks of this node. Sums start in the same order on all members. They are added in pairs of neighbours,
+/// in the order of the members, so it does not matter who adds.
 class SharedSum {
  public:
   /// Bytes of the group's block, which lies in the segment of one member, zeroed.
