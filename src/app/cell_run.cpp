@@ -68,7 +68,7 @@ int start_and_wait(const std::vector<std::string>& words, const CellFiles& files
 
 // What millrace said of the failure, else the last line of anybody.
 std::string reason_of(const std::string& said, int code) {
-  std::string last, error;
+  std::string first, error;  // of what was said
   std::size_t begin = 0;
   while (begin < said.size()) {
     const std::size_t end = std::min(said.find('\n', begin), said.size());
@@ -76,10 +76,10 @@ std::string reason_of(const std::string& said, int code) {
     constexpr std::string_view kMark = "error: ";
     if (const auto at = line.find(kMark); error.empty() && at != std::string::npos)
       error = line.substr(at + kMark.size());
-    if (!line.empty()) last = line;
+    if (first.empty() && line.find_first_not_of("-* ") != std::string::npos) first = line;  // no ruler
     begin = end + 1;
   }
-  return fmt::format("{} (exit code {})", error.empty() ? last : error, code);
+  return fmt::format("{} (exit code {})", error.empty() ? first : error, code);
 }
 
 std::string status_of(int code, const std::string& said) {

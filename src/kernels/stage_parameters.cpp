@@ -90,7 +90,6 @@ void StageParameters::initialize(std::uint64_t seed) {
     const Tensor& tensor = graph_->tensor(id);
     initial_values(tensor, elements(id), seed, precision_, value(id));
   }
-  values_changed();
 }
 
 std::int64_t StageParameters::elements(TensorId tensor) const { return place(tensor).elements; }
@@ -155,7 +154,6 @@ void StageParameters::combine_uses(std::size_t first, std::size_t count) {
 
 void StageParameters::reserve_copies(int count) {
   copies_.clear();
-  copy_versions_.assign(index(count), 0);
   for (int i = 0; i < count; ++i) {
     copies_.push_back(
         storage_ == Storage::none ? nullptr : std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes())));
@@ -165,7 +163,6 @@ void StageParameters::reserve_copies(int count) {
 void StageParameters::keep(int copy) {
   if (storage_ == Storage::none) return;
   std::memcpy(copies_.at(index(copy)).get(), values_.get(), static_cast<std::size_t>(value_bytes()));
-  copy_versions_[index(copy)] = version_;
 }
 
 void StageParameters::restore(int copy, std::size_t first, std::size_t count) {
@@ -176,7 +173,6 @@ void StageParameters::restore(int copy, std::size_t first, std::size_t count) {
     std::memcpy(values_.get() + offset, copies_.at(index(copy)).get() + offset,
                 static_cast<std::size_t>(places_[i].elements * size));
   }
-  values_changed();
 }
 
 const void* StageParameters::value(TensorId tensor, int copy) const {

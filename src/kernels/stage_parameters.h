@@ -65,10 +65,6 @@ class StageParameters {
   void zero_gradients(std::size_t first, std::size_t count);
   void combine_uses(std::size_t first, std::size_t count);
 
-  /// Rises with every change of the values that are read: copies in other layouts refresh when they see another one.
-  std::uint64_t version() const { return reading_ == kNewest ? version_ : copy_versions_[index(reading_)]; }
-  void values_changed() { ++version_; }
-
   // Older versions of the values, for schedules that keep several. Only the newest is ever updated.
 
   static constexpr int kNewest = -1;
@@ -110,9 +106,7 @@ class StageParameters {
   std::int64_t elements_ = 0;
   std::unique_ptr<std::byte[]> values_;
   std::shared_ptr<std::byte[]> gradients_;
-  std::uint64_t version_ = 1;
   std::vector<std::unique_ptr<std::byte[]>> copies_;
-  std::vector<std::uint64_t> copy_versions_;
   int reading_ = kNewest;
 };
 

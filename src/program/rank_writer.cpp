@@ -52,7 +52,6 @@ RankProgram RankWriter::write(const std::vector<ComputeAction>& actions) {
 
 void RankWriter::note_last_contributions(const std::vector<ComputeAction>& actions) {
   complete_after_.assign(owned_.size(), 0);
-  contributions_.assign(owned_.size(), 0);
   for (std::size_t i = 0; i < actions.size(); ++i) {
     if (actions[i].kind == ComputeKind::update) updates_in_order_ = true;
     if (actions[i].kind <= ComputeKind::backward_weight) {
@@ -61,8 +60,6 @@ void RankWriter::note_last_contributions(const std::vector<ComputeAction>& actio
     }
     if (!contributes(actions[i].kind)) continue;
     for (std::size_t b = 0; b < owned_.size(); ++b) {
-      if (!holds(bucket_of(owned_[b]).stages, actions[i].stage)) continue;
-      ++contributions_[b];
       if (completes(actions[i], owned_[b])) complete_after_[b] = i;
     }
   }
@@ -93,15 +90,15 @@ bool RankWriter::sends_gradients(const ComputeAction& action) const {
 }
 
 // An update inside of a backward keeps nobody waiting where that is the last computation of the rank and nothing of
-// it is sent. The update of a bucket of several owners may wait for the others there: that pays where its gradients
-// then need their place for a part of the backward only.
-bool RankWriter::fuses(std::size_t owned, std::size_t index) const {
+// it is sent. The update of a bucket of several owners would wait for its reduction, which is to pass beside the rest
+// of the backward.
+bool RankWriter::fuses(std::int32_t bucket, std::size_t index) const {
   if (!fuse_updates_ || program_.norm || index != last_computation_ || last_is_sent_) return false;
-  const Bucket& of = bucket_of(owned_[owned]);
+  const Bucket& of = bucket_of(bucket);
   const bool parts = std::any_of(of.stages.begin(), of.stages.end(), [&](std::int32_t stage) {
     return program_.stages[static_cast<std::size_t>(stage)].tensor_parallel > 1;
   });
-  return !parts && (of.owners.size() == 1 || contributions_[owned] == 1);
+  return !parts && of.owners.size() == 1;
 }
 
 void RankWriter::write_action(const ComputeAction& action, std::size_t index) {
@@ -172,27 +169,19 @@ void RankWriter::update(const ComputeAction& action) {
 }
 
 // Reductions whose buckets are complete after action `index`; with a stage, those that its computation just completed
-// may start inside of it. An update inside of it follows its reduction at some distance, so that it seldom waits.
+// may start inside of it.
 void RankWriter::reduce_complete(std::size_t index, std::int32_t stage) {
-  constexpr std::size_t kReductionsBetween = 2;
   if (updates_in_order_) return;
-  std::vector<std::int32_t> in_flight;
   for (; next_reduction_ < owned_.size() && complete_after_[next_reduction_] <= index; ++next_reduction_) {
     const std::int32_t b = owned_[next_reduction_];
     const bool inside = stage >= 0 && complete_after_[next_reduction_] == index;
     const OpId op =
         inside ? completing_op(graph_, bucket_of(b), program_.stages[static_cast<std::size_t>(stage)]) : OpId{-1};
-    const bool reduces = bucket_of(b).owners.size() > 1;
-    if (reduces) {
+    if (bucket_of(b).owners.size() > 1) {
       result_.instructions.push_back(
           {.kind = InstructionKind::reduce_gradients, .bucket = b, .op = static_cast<std::int32_t>(op)});
     }
-    if (!inside || !fuses(next_reduction_, index)) continue;
-    if (reduces) in_flight.push_back(b);
-    if (!reduces) update_bucket(b, op);
-    if (in_flight.size() <= kReductionsBetween) continue;
-    update_bucket(in_flight.front(), op);
-    in_flight.erase(in_flight.begin());
+    if (inside && fuses(b, index)) update_bucket(b, op);
   }
 }
 

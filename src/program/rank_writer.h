@@ -28,7 +28,7 @@ class RankWriter {
   void reduce_norm_and_update();
   void note_last_contributions(const std::vector<ComputeAction>& actions);
   bool completes(const ComputeAction& action, std::int32_t bucket) const;
-  bool fuses(std::size_t owned, std::size_t index) const;
+  bool fuses(std::int32_t bucket, std::size_t index) const;
   bool sends_gradients(const ComputeAction& action) const;
   void update_bucket(std::int32_t bucket, OpId op);
   const Bucket& bucket_of(std::int32_t index) const { return program_.buckets[static_cast<std::size_t>(index)]; }
@@ -42,7 +42,6 @@ class RankWriter {
   bool fuse_updates_;
   std::vector<std::int32_t> owned_;          // buckets, ascending
   std::vector<std::size_t> complete_after_;  // index of the action with the last contribution, for each of owned_
-  std::vector<int> contributions_;           // to each of owned_
   std::size_t next_reduction_ = 0;           // in owned_
   bool updates_in_order_ = false;            // the schedule updates by itself
   std::size_t last_computation_ = 0;         // index of the action

@@ -135,7 +135,6 @@ void read_tensors(const FoundCheckpoint& checkpoint, const Graph& graph, const s
         kernels::StageParameters& parameters = stage.runner->parameters();
         const TensorId part = stage.runner->part_of(tensor);
         read_part(file->group(kValue), graph.tensor(tensor), *stage.runner, tensor, parameters.value(part));
-        parameters.values_changed();
         if (!has_state(graph, tensor)) continue;
         const std::vector<std::string> states = stage.optimizer->state_names();
         for (std::size_t k = 0; k < states.size(); ++k) {

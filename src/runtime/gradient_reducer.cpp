@@ -94,7 +94,6 @@ void GradientReducer::finish_gathers(comm::WaitObserver& observer) {
     wait(bucket, observer);
     const BucketPlace& first = at.places.front();
     copy_from_first(at, true, {0, first.runner->parameters().range_elements(first.first, first.count)});
-    for (const BucketPlace& place : at.places) place.runner->parameters().values_changed();
   }
   gathering_.clear();
 }

@@ -31,7 +31,7 @@ class Optimizer {
             std::optional<std::vector<ElementRange>> kept = std::nullopt);
 
   /// Updates the `count` tensors from position `first` of the storage order on, whose gradients are one range: what is
-  /// kept of them. StageParameters::values_changed() is left to the caller, who may have more to update.
+  /// kept of them.
   void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
 
   /// Keeps the state as it is, to restore() it later; the first time makes room.

@@ -54,7 +54,6 @@ void ProgramRunner::amend(std::int64_t iteration) {
         scalars.gradient_scale = its.gradient_scale;
         scalars.step = its.updates_before + its.updates[static_cast<std::size_t>(b)];
         optimizer.update(i, 1, scalars);
-        parameters.values_changed();
       }
     }
   }

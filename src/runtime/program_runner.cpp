@@ -112,7 +112,6 @@ ProgramRunner::ProgramRunner(const Graph& graph, const Program& program, int ran
   for (int i = 0; i < program.overlap + 2 && program.training; ++i) sums_.emplace_back(graph, program, rank, transport);
   for (Iteration& iteration : open_) iteration.updates.resize(program.buckets.size());
   results_.reserve(sums_.size() + 1);
-  updated_.reserve(stages_.size());
   kept_.resize(stages_.size());
   for (const LocalStage& stage : stages_) {  // room for what the first updates need, before the first step
     if (program.post_validation && stage.optimizer != nullptr) stage.optimizer->keep();
@@ -290,7 +289,7 @@ void ProgramRunner::execute(const Instruction& instruction, std::int64_t iterati
     case InstructionKind::update_weights:
     case InstructionKind::gather_weights:
       if (instruction.op < 0) of_bucket(instruction, iteration);  // else it has happened in the computation before
-      return tell_updated();
+      return;
     case InstructionKind::reduce_norm:
       return reduce_norm(iteration);
     case InstructionKind::stash_weights:
@@ -369,7 +368,6 @@ void ProgramRunner::backward(const Instruction& instruction, std::int64_t iterat
   }
   within_busy_ = false;
   done(0);  // what the executable has not told of
-  tell_updated();
   if (instruction.kind == InstructionKind::recompute) return;
   if (instruction.kind != InstructionKind::backward_weight) weights.used();
   const bool is_part = instruction.kind == InstructionKind::backward_weight && !ends_micro_batch(program_, instruction);
@@ -398,13 +396,6 @@ void ProgramRunner::of_bucket(const Instruction& instruction, std::int64_t itera
     default:
       if (!tree_) reducer_.start(instruction.bucket);  // else all of them are summed at once, before the norm
   }
-}
-
-// No kernel reads the weights of a bucket again in the computation inside of which that is updated: their other layouts
-// are made anew after it, once.
-void ProgramRunner::tell_updated() {
-  for (kernels::StageParameters* parameters : updated_) parameters->values_changed();
-  updated_.clear();
 }
 
 // An executable makes its collectives itself, where the segments meet: all of a divided computation runs with its last
@@ -548,8 +539,6 @@ void ProgramRunner::apply(std::int32_t bucket, Iteration& its) {
     keep_before_update(stage);
     stages_[static_cast<std::size_t>(stage)].optimizer->update(copy.first, copy.count, scalars);
     copy.runner->updated(copy.part.size());
-    kernels::StageParameters* const parameters = &copy.runner->parameters();
-    if (std::find(updated_.begin(), updated_.end(), parameters) == updated_.end()) updated_.push_back(parameters);
   }
 }
 

@@ -123,7 +123,6 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void prolong(Seconds took);
   void of_bucket(const Instruction& instruction, std::int64_t iteration);
   void wait_for_reduction(std::int32_t bucket);
-  void tell_updated();
 
   bool goes_on(const Instruction& instruction) const;
   bool counts(std::int32_t stage) const;
@@ -166,7 +165,6 @@ class ProgramRunner final : private kernels::BackwardObserver {
   std::size_t done_inside_ = 0;                       // of it
   std::int64_t iteration_inside_ = 0;                 // that it belongs to
   bool within_busy_ = false;                          // its time is measured: waits inside of it are none of it
-  std::vector<kernels::StageParameters*> updated_;    // whose layouts are older than their values
   StepTimes times_;
   std::vector<TimelineRow>* rows_ = nullptr;
 };

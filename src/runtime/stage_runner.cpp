@@ -62,7 +62,6 @@ void StageRunner::initialize_part() {
     pack(held_region(tensor.shape.dims, 0, holding(id), group_->index()), whole.data(), size,
          static_cast<std::byte*>(parameters_.value(part_of(id))));
   }
-  parameters_.values_changed();
 }
 
 TensorId StageRunner::part_of(TensorId tensor) const {

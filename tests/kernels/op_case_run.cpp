@@ -104,7 +104,6 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   for (std::size_t i = 0; i < op.buffers.size(); ++i) {
     write(parameters.value(op.buffers[i]), data.buffers[i], precision);
   }
-  parameters.values_changed();
 
   CompileOptions options;
   options.rows = op_case.rows;

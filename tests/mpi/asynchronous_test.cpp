@@ -95,7 +95,6 @@ class Emulation {
     void keep() { history.emplace_back(values(), values() + parameters.value_bytes()); }
     void use(std::size_t version) {
       std::copy(history[version].begin(), history[version].end(), values());
-      parameters.values_changed();
     }
     void update(double rate, std::int64_t step) {
       use(history.size() - 1);

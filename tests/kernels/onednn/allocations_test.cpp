@@ -13,7 +13,6 @@ std::int64_t allocations_of_a_step(const Graph& graph) {
   const auto device = make_onednn_device();
   PreparedStage prepared(whole_stage(graph), *device, Precision::fp32, {.rows = 3, .valid_rows = 3, .slots = 2});
   const auto step = [&] {
-    prepared.parameters.values_changed();  // weights are packed again
     prepared.forward(0);
     prepared.forward(1);
     prepared.backward(0);
