@@ -66,7 +66,7 @@ int start_and_wait(const std::vector<std::string>& words, const CellFiles& files
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What millrace said of the failure, else the last line of anybody.
+// What millrace said of the failure, else the first line of anybody: launchers explain themselves after it.
 std::string reason_of(const std::string& said, int code) {
   std::string first, error;  // of what was said
   std::size_t begin = 0;
