@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/planning.h"
+#include "app/tensor_parallel.h"
 #include "base/errors.h"
 #include "cost/analytic.h"
 #include "shard/sharding.h"
@@ -38,7 +39,7 @@ std::vector<double> batch_weights(const Session& session) {
   const cost::AnalyticCost cost(session.graph, session.cluster, precision_name(session.experiment));
   const shard::Sharded sharded = shard::shard(session.graph, session.cluster, cost,
                                               {.axes = {{"tensor", plan.tensor_parallel}},
-                                               .annotations = plan.annotations,
+                                               .annotations = cited_annotations(session.experiment),
                                                .rows = std::max<std::int64_t>(1, session.experiment.data.batch)});
   const shard::Property input =
       sharded.cut.decision.placements[static_cast<std::size_t>(session.graph.inputs().front())].front();

@@ -182,6 +182,11 @@ planner::ScheduleChoice schedule_choice(const Session& session, const Choice& ch
                     "gradients to; leave deferred_weights out or take a synchronous schedule",
                     cited(session.experiment, "plan.deferred_weights"), choice.name));
   }
+  const PlanSection& plan = session.experiment.plan;
+  if (plan.recompute == plan::Recompute::all || plan.recompute_mask != planner::RecomputeMask::Kind::as_cut) {
+    throw InvalidInput(fmt::format("{}: deferred weight gradients keep what plan.recompute drops; leave one out",
+                                   cited(session.experiment, "plan.deferred_weights")));
+  }
   chosen.options.set(schedules::kDeferredWeights, deferred.front());
   return chosen;
 }
@@ -253,7 +258,8 @@ void require_norm(const Experiment& experiment, const std::string& schedule) {
 }
 
 // Parts of an update are put together once an iteration, when all of it is done.
-void require_shardable(const Experiment& experiment, const std::string& schedule) {
+void require_shardable(const Session& session, const std::string& schedule) {
+  const Experiment& experiment = session.experiment;
   if (!experiment.train.shard_optimizer) return;
   const auto refuse = [&](const std::string& why) {
     throw InvalidInput(fmt::format("{} true: {}", cited(experiment, "train.shard_optimizer"), why));
@@ -269,7 +275,7 @@ void require_shardable(const Experiment& experiment, const std::string& schedule
         "train.reproducible any sums all gradients in one tree, of which every owner needs the whole; leave one of "
         "them out");
   }
-  if (experiment.plan.tensor_parallel > 1) {
+  if (experiment.plan.tensor_parallel > 1 && batch_weights(session).empty()) {
     refuse(fmt::format("plan.tensor_parallel {} has parameters in parts already; leave one of them out",
                        experiment.plan.tensor_parallel));
   }
@@ -365,7 +371,7 @@ void check_plan_settings(const Session& session, const Arguments& arguments) {
   }
   for (const Choice& choice : section.schedules) {
     require_norm(session.experiment, choice.name);
-    require_shardable(session.experiment, choice.name);
+    require_shardable(session, choice.name);
   }
 }
 

@@ -23,7 +23,7 @@ namespace {
 shard::PartRequest part_request(const Session& session) {
   const Experiment& experiment = session.experiment;
   const plan::TrainingBytes bytes = training_bytes(experiment);
-  return {.annotations = experiment.plan.annotations,
+  return {.annotations = cited_annotations(experiment),
           .batch = experiment.data.batch,
           .precision = precision_name(experiment),
           .real_bytes = bytes.real,
@@ -98,6 +98,16 @@ DeviceGroups groups_of(const Session& session, bool share_operators) {
   groups.cost = planner::group_costs(session.graph, session.cluster, *groups.device_cost, *groups.split, tensor,
                                      typical(session));
   return groups;
+}
+
+std::vector<shard::Annotation> cited_annotations(const Experiment& experiment) {
+  std::vector<shard::Annotation> annotations = experiment.plan.annotations;
+  for (std::size_t i = 0; i < annotations.size(); ++i) {
+    const std::string key = fmt::format("plan.annotations[{}]", i);
+    const std::string place = cited(experiment, key, "plan.annotations");
+    if (annotations[i].where == key) annotations[i].where = place;
+  }
+  return annotations;
 }
 
 void check_annotations(const Experiment& experiment) {

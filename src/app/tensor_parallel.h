@@ -30,6 +30,9 @@ struct DeviceGroups {
 /// \throws InvalidInput  devices that it does not divide.
 DeviceGroups groups_of(const Session& session, bool share_operators);
 
+/// The experiment's annotations; errors of them name the line.
+std::vector<shard::Annotation> cited_annotations(const Experiment& experiment);
+
 /// Annotations are for `shard` and for tensor-parallel stages.
 /// \throws InvalidInput  what such plans do not keep: a mesh of other axes, annotations without tensor_parallel.
 void check_annotations(const Experiment& experiment);

@@ -90,9 +90,11 @@ struct Differences {
 
 // Two effects are larger than rounding by nature: Adam turns gradients that are pure noise into full steps, and a ReLU
 // whose input is zero within rounding may take the other side. In double both are far below the tolerance.
-void use_double(Experiment& experiment) {
-  experiment.train.kernels = "reference";
-  experiment.train.precision = kernels::Precision::fp64;
+// Parts of tensor-parallel stages depend on the precision: what one rank knows of them is forgotten on all.
+void use_double(Session& session) {
+  session.experiment.train.kernels = "reference";
+  session.experiment.train.precision = kernels::Precision::fp64;
+  session.split.reset();
 }
 
 // Trains under the plan on all ranks, then on rank 0 alone; every rank learns what came of it.
@@ -163,12 +165,12 @@ ExitCode verify(const Arguments& arguments, comm::World& world) {
   const Plan single = comm::on_all_alike(
       [&] { return plan::one_rank_plan(chosen.plan, session.graph, session.experiment.data.batch); });
   runtime::use_threads(session.threads);
-  if (session.experiment.train.optimizer.kind != runtime::OptimizerKind::sgd) use_double(session.experiment);
+  if (session.experiment.train.optimizer.kind != runtime::OptimizerKind::sgd) use_double(session);
   Differences found = compare(session, chosen.plan, single, *source, world);
   std::string method = precision_name(session.experiment);
   const bool single_precision = session.experiment.train.precision == kernels::Precision::fp32;
   if (!found.equal() && single_precision && found.first_iteration <= kRoundingLimit) {
-    use_double(session.experiment);
+    use_double(session);
     method = fmt::format("fp64 (fp32 differs by up to {:.1e})", found.largest());
     found = compare(session, chosen.plan, single, *source, world);
   }

@@ -49,7 +49,10 @@ bool read_line(std::string_view line, std::map<std::string, VariantChoice>& choi
   return true;
 }
 
+// Empty for what is no file, too: a pipe would never end.
 std::string whole_file(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return {};
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }

@@ -11,6 +11,9 @@
 namespace millrace::plan {
 namespace {
 
+// Schedules that deal stages or pair pipelines have no order for one stage; the gradients are those of any.
+constexpr const char* kOneStage = "1f1b";
+
 bool has_buffers(const Graph& graph, const Stage& stage) {
   for (const OpId op : stage.ops) {
     if (!graph.op(op).buffers.empty()) return true;
@@ -34,6 +37,8 @@ std::vector<RowInterval> shards(const Plan& plan, std::int64_t batch, StageRef r
 
 Plan whole(const Plan& plan, const Graph& graph, std::int64_t micro_batches) {
   Plan single = plan;
+  single.schedule = kOneStage;
+  single.schedule_options.clear();
   Stage stage;
   stage.ops = OpList::range(0, static_cast<OpId>(graph.size()));
   stage.devices = {0};

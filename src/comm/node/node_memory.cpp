@@ -33,14 +33,13 @@ struct Opening {
 };
 
 // Addresses, not memory: as much as the machine has twice over, shared out, so that freed places need no second use.
+// Under a limit of addresses or of file sizes there may be too few in the middle of a run: none then.
 std::int64_t capacity_of(int ranks_on_node) {
-  std::int64_t capacity = 2 * std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / ranks_on_node;
-  for (const auto& [limit, share] : {std::pair(RLIMIT_FSIZE, 1), std::pair(RLIMIT_AS, 4 * ranks_on_node)}) {
+  for (const auto limit : {RLIMIT_FSIZE, RLIMIT_AS}) {
     rlimit allowed{};
-    if (getrlimit(limit, &allowed) != 0 || allowed.rlim_cur == RLIM_INFINITY) continue;
-    capacity = std::min(capacity, static_cast<std::int64_t>(allowed.rlim_cur) / share);
+    if (getrlimit(limit, &allowed) != 0 || allowed.rlim_cur != RLIM_INFINITY) return 0;
   }
-  return capacity / kPage * kPage;
+  return 2 * std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / ranks_on_node / kPage * kPage;
 }
 
 std::byte* mapped(int file, std::int64_t capacity) {
