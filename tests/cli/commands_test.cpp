@@ -261,6 +261,11 @@ TEST(Commands, VerifyComparesWithOneRank) {
   EXPECT_EQ(all.at("equal"), true);
   EXPECT_LE(all.at("parameters"), 1e-5);
   EXPECT_EQ(all.at("iterations"), 2);
+  // Schedules that deal stages or pair pipelines have an order on one rank, too.
+  for (const char* plan : {"plan={schedule: interleaved, pipelines: 1, stages: 4, micro_batches: 2}",
+                           "plan={schedule: zb-v, pipelines: 1, stages: 4, micro_batches: 2}"}) {
+    expect_done(place, place.run({"verify", "e.yaml", "--iterations", "2", "--set", plan}, {2}));
+  }
 }
 
 TEST(Commands, VerifySaysWhyAnAsynchronousScheduleDiffers) {

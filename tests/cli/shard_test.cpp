@@ -145,6 +145,20 @@ TEST(Shard, AnnotationsOfTheBatchMakeReplicas) {
       plan + "    - {tensor: input, split: 0}\n    - {tensor: \"blocks.*.mlp.up.weight\", split: 0}\n";
   expect_one_error(place, place.run({"plan", place.write("mixed.yaml", gpt(mixed)), "--ranks", "4"}), 2,
                    {"plan.annotations", "blocks.0.mlp.up", "replicas"});
+  const std::string nowhere = plan + "    - {tensor: nope, split: 0}\n";
+  expect_one_error(place, place.run({"plan", place.write("nowhere.yaml", gpt(nowhere)), "--ranks", "4"}), 2,
+                   {"nowhere.yaml:", "plan.annotations[0]: 'nope' matches no tensor"});
+}
+
+// What is split follows from sizes in bytes: all ranks go over to fp64 together.
+TEST(Shard, VerifyInDoubleSplitsAnew) {
+  const Workplace place;
+  place.write("e.yaml",
+              "name: b\nmodel: {name: bert, options: {layers: 1, width: 12, heads: 4, sequence: 8, vocabulary: 11}}\n"
+              "data: {source: synthetic, batch: 8}\n"
+              "plan: {tensor_parallel: 4, stages: 1, pipelines: 1, micro_batches: 2}\n"
+              "train: {iterations: 1, stall_limit: 20 s, optimizer: {kind: adamw, lr: 1e-2}}\n");
+  expect_done(place, place.run({"verify", "e.yaml", "--iterations", "1"}, {4}));
 }
 
 }  // namespace

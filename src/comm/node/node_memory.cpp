@@ -60,7 +60,7 @@ MPI_Comm ranks_of_this_node(MPI_Comm communicator, int rank, int ranks_per_node)
 
 }  // namespace
 
-std::shared_ptr<NodeMemory> NodeMemory::make(MPI_Comm communicator, int ranks_per_node) {
+std::shared_ptr<NodeMemory> NodeMemory::make(MPI_Comm communicator, int ranks_per_node, std::int64_t room) {
   std::shared_ptr<NodeMemory> memory(new NodeMemory());
   int rank = 0, size = 0;
   check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
@@ -71,7 +71,8 @@ std::shared_ptr<NodeMemory> NodeMemory::make(MPI_Comm communicator, int ranks_pe
   check_mpi(MPI_Allgather(&rank, 1, MPI_INT, memory->ranks_.data(), 1, MPI_INT, node), "MPI_Allgather");
   bool shared = size > 1;
   if (shared) {
-    memory->open_own(size);
+    const std::int64_t all_room = capacity_of(size);
+    memory->open_own(room == 0 ? all_room : std::min(room, all_room));
     const int own = memory->open_others(node) ? 1 : 0;
     int all = 0;
     check_mpi(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
@@ -84,8 +85,8 @@ std::shared_ptr<NodeMemory> NodeMemory::make(MPI_Comm communicator, int ranks_pe
   return shared ? memory : nullptr;
 }
 
-bool NodeMemory::open_own(int ranks_on_node) {
-  capacity_ = capacity_of(ranks_on_node);
+bool NodeMemory::open_own(std::int64_t capacity) {
+  capacity_ = capacity;
   used_ = rounded_up(sizeof(Desk), kPage);
   file_ = memfd_create("millrace", MFD_CLOEXEC);
   return file_ >= 0 && capacity_ > used_ && ftruncate(file_, capacity_) == 0 && posix_fallocate(file_, 0, used_) == 0;

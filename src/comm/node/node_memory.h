@@ -30,7 +30,8 @@ class NodeMemory {
   /// The ranks of `communicator` on this node. Collective over it. Null on all of them where there is only one, or
   /// where the system does not let them share memory; says so once.
   /// \param ranks_per_node  as if nodes had so many at most; 0: as they are
-  static std::shared_ptr<NodeMemory> make(MPI_Comm communicator, int ranks_per_node);
+  /// \param room  addresses of each rank's segment, in bytes; 0: more than the machine has memory
+  static std::shared_ptr<NodeMemory> make(MPI_Comm communicator, int ranks_per_node, std::int64_t room = 0);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -54,7 +55,7 @@ class NodeMemory {
 
  private:
   NodeMemory() = default;
-  bool open_own(int ranks_on_node);
+  bool open_own(std::int64_t capacity);
   bool open_others(MPI_Comm node);
   void give_back(const std::byte* block, std::int64_t bytes) const;
 

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kNap{100};  // every wait looks again, whate
 
 NodeTransport::NodeTransport(MPI_Comm communicator, NodeTransportOptions options)
     : mpi_(communicator, options.mpi),
-      memory_(options.shares_memory ? NodeMemory::make(communicator, options.ranks_per_node) : nullptr) {
+      memory_(options.shares_memory ? NodeMemory::make(communicator, options.ranks_per_node, options.room) : nullptr) {
   if (memory_ == nullptr) return;
   parcels_ = std::make_unique<Parcels>(memory_);
   helper_ = std::thread([this] { help(); });

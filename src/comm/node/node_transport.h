@@ -21,6 +21,7 @@ struct NodeTransportOptions {
   MpiTransportOptions mpi{};
   bool shares_memory = true;  ///< false: all goes by MPI
   int ranks_per_node = 0;     ///< as if nodes had so many at most; 0: as they are
+  std::int64_t room = 0;      ///< addresses that each rank shares, in bytes; 0: more than there is memory
 };
 
 /// A send offers the memory that it lies in, and its receiver copies it, or reads it in place, when it waits for it; a
