@@ -15,14 +15,16 @@
 namespace millrace::app {
 namespace {
 
-// Operators compute their rows where the first output is cut along them.
+// Operators compute their rows where the first output is cut along them, and stays so.
 bool cuts_batch(const Graph& graph, const shard::Sharded& sharded, OpId op) {
   const Operator& node = graph.op(op);
   const auto operands = sharded.ops->operands(op);
   const std::size_t output = operands.size() - node.outputs.size();
   const shard::Use& use = sharded.cut.decision.uses[static_cast<std::size_t>(op)].front();
   const shard::Property property = sharded.ops->property(op, output, use);
-  return graph.tensor(node.outputs.front()).shape.batched && property.is_split() && property.dim == 0;
+  const shard::Property kept = sharded.cut.decision.placements[static_cast<std::size_t>(node.outputs.front())].front();
+  const bool rows = property.is_split() && property.dim == 0 && kept.is_split() && kept.dim == 0;
+  return graph.tensor(node.outputs.front()).shape.batched && rows;
 }
 
 bool may_cut_batch(const std::vector<shard::Annotation>& annotations) {

@@ -91,7 +91,12 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
     const std::optional<plan::Candidate> best = best_under(middle);
     if (!best || best->report.peak_memory_bytes > middle) low = middle;
     if (!best || best->report.peak_memory_bytes >= high) continue;
-    high = best->report.peak_memory_bytes;
+    // Devices may also hold less than was counted: what they hold is a limit only if the search finds a plan under it.
+    const std::int64_t held = best->report.peak_memory_bytes;
+    const auto tight = held < middle ? best_under(held) : std::nullopt;
+    const bool enough = held >= middle || (tight && tight->report.peak_memory_bytes <= held);
+    if (!enough) low = std::max(low, held);
+    high = enough ? held : middle;
     least.limit = Bytes(high);
     least.stage = fullest_stage(best->report);
   }

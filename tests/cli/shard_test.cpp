@@ -145,6 +145,10 @@ TEST(Shard, AnnotationsOfTheBatchMakeReplicas) {
       plan + "    - {tensor: input, split: 0}\n    - {tensor: \"blocks.*.mlp.up.weight\", split: 0}\n";
   expect_one_error(place, place.run({"plan", place.write("mixed.yaml", gpt(mixed)), "--ranks", "4"}), 2,
                    {"plan.annotations", "blocks.0.mlp.up", "replicas"});
+  const std::string whole =
+      plan + "    - {tensor: input, split: 0}\n    - {op: \"blocks.0.mlp.up\", replicate: true}\n";
+  expect_one_error(place, place.run({"plan", place.write("whole.yaml", gpt(whole)), "--ranks", "4"}), 2,
+                   {"plan.annotations", "blocks.0.mlp.up", "replicas"});
   const std::string nowhere = plan + "    - {tensor: nope, split: 0}\n";
   expect_one_error(place, place.run({"plan", place.write("nowhere.yaml", gpt(nowhere)), "--ranks", "4"}), 2,
                    {"nowhere.yaml:", "plan.annotations[0]: 'nope' matches no tensor"});
