@@ -54,10 +54,8 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
     });
     if (again.partitioners.empty() || request.explicit_stages) return least;
   }
-  if (4 * one_search > request.patience) {
-    least.minimal = false;
-    return least;
-  }
+  least.minimal = false;
+  if (one_search > request.patience) return least;
   const cluster::Cluster cluster = without_limits(*request.problem.cluster);
   again.problem.cluster = &cluster;
   again.problem.exchange = nullptr;  // the other ranks do not look for it
@@ -82,6 +80,8 @@ LeastMemory least_memory(const Request& request, const LeastMemory& known, Secon
     if (known_best) high = std::max(high, known_best->report.peak_memory_bytes);
     least.limit = Bytes(high);
   }
+  if (4 * one_search > request.patience) return least;
+  least.minimal = true;
   while (high - low > 1) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > request.patience.value()) {
       least.minimal = false;
