@@ -40,7 +40,6 @@ std::string percent(double seconds, double of) { return fmt::format("{:+.1f} %",
 struct Judged {
   std::optional<Trial> winner;  // none: refused, or not looked at
   std::string why_not;
-  bool fits = true;
   std::vector<std::string> choices;
   std::vector<std::uint64_t> programs;  // in the order in which they were asked for
   std::size_t refused = 0;              // variants, too
@@ -229,8 +228,6 @@ class Ranker {
         others.back().second.bucket_size = size;
       }
       choose("bucket size", format(winner.plan.bucket_size), std::move(others), judged, trials);
-    }
-    if (winner.result->reduces) {
       choose("deferred weight gradients", std::to_string(deferred_weights(winner.plan)),
              with_deferred_weights(winner.plan, settings_.deferred_weights), judged, trials);
     }

@@ -503,16 +503,11 @@ void ProgramRunner::reduce_norm(std::int64_t iteration) {
   note_result(sums, its.skipped);
 }
 
-void ProgramRunner::wait_for_reduction(std::int32_t bucket) {
-  const Seconds start = clock_();
-  reducer_.finish(bucket, watchdog_);
-  const Seconds waited = clock_() - start;
-  times_.exposed_reductions += waited;
-  if (within_busy_) times_.busy -= waited;
-}
-
 void ProgramRunner::update(std::int32_t bucket, std::int64_t iteration) {
-  wait_for_reduction(bucket);
+  {
+    const Timed timed(times_.exposed_reductions, clock_);
+    reducer_.finish(bucket, watchdog_);  // at once inside of a backward: only buckets of one owner are updated there
+  }
   Seconds beside{};
   const Timed timed(within_busy_ ? beside : times_.busy, clock_);
   Iteration& its = open(iteration);

@@ -122,7 +122,6 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void set_waits_apart(const Instruction& instruction);
   void prolong(Seconds took);
   void of_bucket(const Instruction& instruction, std::int64_t iteration);
-  void wait_for_reduction(std::int32_t bucket);
 
   bool goes_on(const Instruction& instruction) const;
   bool counts(std::int32_t stage) const;

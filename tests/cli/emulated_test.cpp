@@ -62,6 +62,7 @@ TEST(Emulated, SixteenRanksReproduceTheSimulator) {
   expect_as_simulated(run(plan("gpipe", 4, 4, 6), 24), "gpipe, 4 x 4");
   expect_as_simulated(run(plan("hippie", 2, 4, 8), 32), "hippie, 2 x 4 with 2 replicas");
   expect_as_simulated(run(plan("zb-h1", 2, 8, 8), 16), "zb-h1, 2 x 8");
+  expect_as_simulated(run(plan("1f1b", 4, 4, 8), 32, {"--set", "plan.deferred_weights=3"}), "1f1b, 4 x 4, deferred");
 }
 
 TEST(Emulated, TheRunSaysThatItIsEmulated) {

@@ -37,9 +37,11 @@ class EmulatedExecutable final : public Executable {
     observer_ == nullptr ? spend(Work::backward_weight) : spend_told(Work::backward_weight);
   }
   void backward_weight_of(int, std::span<const OpId> ops) override {
+    if (ops.empty()) return;
+    const std::vector<Seconds>& times = of_each(Work::backward_weight);
     const auto first = std::lower_bound(ops_.begin(), ops_.end(), ops.front()) - ops_.begin();
     for (auto i = static_cast<std::size_t>(first) + ops.size(); i-- > static_cast<std::size_t>(first);) {
-      clock_.spend(backward_weight_[i]);
+      clock_.spend(times[i]);
       if (observer_ != nullptr) observer_->done(ops_[i]);
     }
   }
@@ -53,9 +55,14 @@ class EmulatedExecutable final : public Executable {
     if (!time) time = model_.time(work, work == Work::recompute ? recompute_ : ops_, rows_);
     clock_.spend(*time);
   }
-  void spend_told(Work work) {
+  /// Asked for once, at the first use.
+  const std::vector<Seconds>& of_each(Work work) {
     std::vector<Seconds>& times = work == Work::backward ? backward_ : backward_weight_;
     for (std::size_t i = times.size(); i < ops_.size(); ++i) times.push_back(model_.time(work, {&ops_[i], 1}, rows_));
+    return times;
+  }
+  void spend_told(Work work) {
+    const std::vector<Seconds>& times = of_each(work);
     for (std::size_t i = ops_.size(); i-- > 0;) {
       clock_.spend(times[i]);
       observer_->done(ops_[i]);
