@@ -8,6 +8,17 @@
 #include "graph/stage_graph.h"
 
 namespace millrace {
+namespace {
+
+bool is_within(const Program& program, const TensorCollective& collective, const Instruction& at) {
+  const bool forward = at.kind == InstructionKind::forward || at.kind == InstructionKind::recompute;
+  const bool backward = at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_input;
+  if (!(collective.backward ? backward : forward) || collective.stage != at.stage) return false;
+  const std::vector<OpId>& dropped = program.stages[static_cast<std::size_t>(at.stage)].recompute;
+  return at.kind != InstructionKind::recompute || std::binary_search(dropped.begin(), dropped.end(), collective.op);
+}
+
+}  // namespace
 
 RankLinks make_rank_links(const Graph& graph, const Program& program) {
   RankLinks links;
@@ -44,19 +55,17 @@ RankLinks make_rank_links(const Graph& graph, const Program& program) {
 }
 
 std::vector<std::int32_t> collectives_of(const Program& program, const Instruction& at) {
-  const bool forward = at.kind == InstructionKind::forward || at.kind == InstructionKind::recompute;
-  const bool backward = at.kind == InstructionKind::backward || at.kind == InstructionKind::backward_input;
   std::vector<std::int32_t> found;
-  for (std::size_t c = 0; c < program.collectives.size() && (forward || backward); ++c) {
-    const TensorCollective& collective = program.collectives[c];
-    if (collective.stage != at.stage || collective.backward != backward) continue;
-    const std::vector<OpId>& dropped = program.stages[static_cast<std::size_t>(at.stage)].recompute;
-    if (at.kind == InstructionKind::recompute && !std::binary_search(dropped.begin(), dropped.end(), collective.op)) {
-      continue;
-    }
-    found.push_back(static_cast<std::int32_t>(c));
+  for (const TensorCollective& collective : program.collectives) {
+    if (!is_within(program, collective, at)) continue;
+    found.push_back(static_cast<std::int32_t>(&collective - program.collectives.data()));
   }
   return found;
+}
+
+std::int64_t collective_count(const Program& program, const Instruction& at) {
+  return std::count_if(program.collectives.begin(), program.collectives.end(),
+                       [&](const TensorCollective& collective) { return is_within(program, collective, at); });
 }
 
 }  // namespace millrace

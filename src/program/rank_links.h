@@ -22,5 +22,7 @@ RankLinks make_rank_links(const Graph& graph, const Program& program);
 /// Collectives that divide the computation of `at`, in order: of its stage, for a forward (recompute: those of dropped
 /// operators), a backward or a backward_input.
 std::vector<std::int32_t> collectives_of(const Program& program, const Instruction& at);
+/// How many those are.
+std::int64_t collective_count(const Program& program, const Instruction& at);
 
 }  // namespace millrace

@@ -403,7 +403,7 @@ void ProgramRunner::of_bucket(const Instruction& instruction, std::int64_t itera
 bool ProgramRunner::goes_on(const Instruction& at) const {
   if (at.collective >= 0) return true;
   if (at.segment < 0) return false;
-  return static_cast<std::size_t>(at.segment) < collectives_of(program_, at).size();
+  return at.segment < collective_count(program_, at);
 }
 
 // Every rank of a replica knows the loss: the first one tells it.

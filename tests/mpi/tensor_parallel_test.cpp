@@ -142,15 +142,16 @@ TEST_P(TensorParallel, EqualsOneRankInDouble) {
   }
 }
 
-// Networks without a kink, where rounding stays rounding.
+// With the kernels that users have. A ReLU may take its other side within rounding, so networks that have one are held
+// to what a wrong gradient exceeds; the double kernels above hold them to all digits.
 TEST_P(TensorParallel, EqualsOneRankWithinRounding) {
   const RunSettings s = settings("auto", kernels::Precision::fp32);
   for (const TensorCase& c : GetParam() ? all_cases() : pairwise_cases()) {
-    if (c.network != "gpt" && c.network != "bert" && c.network != "sequence") continue;
+    const bool smooth = c.network == "gpt" || c.network == "bert" || c.network == "sequence";
     SCOPED_TRACE(c.text());
     const Graph graph = network_of(c.network);
     const TrainingRun& one = one_rank(c, graph, s);
-    expect_equal(split_run(c, graph, s), one, 1e-5);
+    expect_equal(split_run(c, graph, s), one, smooth ? 1e-5 : 1e-3);
   }
 }
 

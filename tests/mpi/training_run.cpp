@@ -148,9 +148,11 @@ TrainingRun train(const Graph& graph, const Plan& plan, const dataset::Source& s
   if (settings.forecast) run.forecast = runtime::forecast(graph, made, settings.train, transport.rank()).rank;
   std::optional<runtime::Checkpoints> checkpoints;
   if (!settings.checkpoints.empty()) checkpoints.emplace(checkpoint_settings(graph, plan, settings), transport);
-  runtime::Trainer trainer(graph, made, settings.train,
-                           {transport, source, order, stalled, checkpoints ? &*checkpoints : nullptr});
+  runtime::Surroundings around{transport, source, order, stalled, checkpoints ? &*checkpoints : nullptr};
+  around.iteration_ended = settings.iteration_ended;
+  runtime::Trainer trainer(graph, made, settings.train, around);
   if (settings.resume) trainer.resume(newest(settings.checkpoints));
+  run.rows.reserve(static_cast<std::size_t>(settings.train.iterations));  // a caller may count allocations
   Rows rows(run);
   run.outcome = trainer.run(rows);
   run.values = trainer.gather_values();

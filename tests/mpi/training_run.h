@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -56,7 +56,8 @@ struct RunSettings {
   comm::NodeTransportOptions transport;
   std::filesystem::path checkpoints{};  ///< where they are made, as `train` says; empty: none
   bool forecast = false;
-  bool resume = false;  ///< goes on from the newest of them
+  bool resume = false;                      ///< goes on from the newest of them
+  std::function<void()> iteration_ended{};  ///< on each rank, after each of its iterations
 };
 
 /// Collective over `communicator`, whose size is the number of devices of the plan.

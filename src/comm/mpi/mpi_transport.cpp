@@ -20,10 +20,16 @@ namespace {
 // peers that compute: the longer nothing ends, the longer the naps, each of which costs two switches on a busy core.
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr std::chrono::microseconds kLongestNap{800};
-constexpr int kSpins = 200;  // polls before the waiting thread begins to nap
+constexpr std::size_t kTickets = 256;  // that are made at the begin
+constexpr int kSpins = 200;            // polls before the waiting thread begins to nap
 constexpr std::chrono::microseconds kWaitNap{20};
 
 MPI_Datatype mpi_type(Element element) { return element == Element::float64 ? MPI_DOUBLE : MPI_FLOAT; }
+
+std::int64_t pieces_of(std::int64_t total, std::int64_t limit) {
+  return std::max<std::int64_t>(1, (total + limit - 1) / limit);
+}
+
 // Calls `piece(offset, count)` for `total` things in runs of at most `limit`; an empty message is one empty run.
 template <class Piece>
 void in_pieces(std::int64_t total, std::int64_t limit, Piece piece) {
@@ -46,6 +52,12 @@ MpiTransport::MpiTransport(MPI_Comm communicator, MpiTransportOptions options) :
   int found = 0;
   check_mpi(MPI_Comm_get_attr(messages_, MPI_TAG_UB, static_cast<void*>(&tag_limit), &found), "MPI_Comm_get_attr");
   largest_tag_ = found != 0 ? *tag_limit : 32767;  // 32767 is what the MPI standard guarantees
+  requests_.resize(kTickets);
+  for (auto* list : {&free_, &active_, &pushing_}) list->reserve(kTickets);
+  for (std::size_t ticket = kTickets; ticket-- > 0;) {
+    requests_[ticket].reserve(most_pieces_);
+    free_.push_back(static_cast<Ticket>(ticket));
+  }
   helper_ = std::thread([this] { progress(); });
 }
 
@@ -59,12 +71,15 @@ MpiTransport::~MpiTransport() {
   // Freeing a communicator is collective: after an error on one rank only it would hang, so it is left to MPI's end.
 }
 
-Ticket MpiTransport::open_ticket() {
+Ticket MpiTransport::open_ticket(std::int64_t pieces) {
   if (free_.empty()) {
     free_.push_back(static_cast<Ticket>(requests_.size()));
-    requests_.emplace_back();
-    active_.reserve(requests_.size());
-    pushing_.reserve(requests_.size());
+    requests_.emplace_back().reserve(most_pieces_);
+    for (auto* list : {&free_, &active_, &pushing_}) list->reserve(requests_.size());
+  }
+  if (static_cast<std::size_t>(pieces) > most_pieces_) {
+    most_pieces_ = static_cast<std::size_t>(pieces);
+    for (auto& requests : requests_) requests.reserve(most_pieces_);
   }
   const Ticket ticket = free_.back();
   free_.pop_back();
@@ -74,9 +89,14 @@ Ticket MpiTransport::open_ticket() {
   return ticket;
 }
 
+std::int64_t MpiTransport::elements_of_segment(std::int64_t element_size) const {
+  return std::max<std::int64_t>(
+      1, std::min(options_.reduction_segment_bytes, options_.largest_message_bytes) / element_size);
+}
+
 Ticket MpiTransport::send(std::span<const std::byte> data, int peer, int tag) {
   const std::unique_lock lock(mutex_);
-  const Ticket ticket = open_ticket();
+  const Ticket ticket = open_ticket(pieces_of(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes));
   auto& requests = requests_[static_cast<std::size_t>(ticket)];
   in_pieces(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes, [&](std::int64_t at, int count) {
     requests.push_back(MPI_REQUEST_NULL);
@@ -89,7 +109,7 @@ Ticket MpiTransport::send(std::span<const std::byte> data, int peer, int tag) {
 
 Ticket MpiTransport::receive(std::span<std::byte> data, int peer, int tag) {
   const std::unique_lock lock(mutex_);
-  const Ticket ticket = open_ticket();
+  const Ticket ticket = open_ticket(pieces_of(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes));
   auto& requests = requests_[static_cast<std::size_t>(ticket)];
   in_pieces(static_cast<std::int64_t>(data.size()), options_.largest_message_bytes, [&](std::int64_t at, int count) {
     requests.push_back(MPI_REQUEST_NULL);
@@ -120,11 +140,11 @@ GroupId MpiTransport::group(std::span<const int> ranks) {
 
 Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, Element element) {
   const std::unique_lock lock(mutex_);
-  const Ticket ticket = open_ticket();
-  auto& requests = requests_[static_cast<std::size_t>(ticket)];
   const std::int64_t bytes = element_bytes(element);
-  const std::int64_t segment = std::min(options_.reduction_segment_bytes, options_.largest_message_bytes);
-  in_pieces(count, std::max<std::int64_t>(1, segment / bytes), [&](std::int64_t at, int piece) {
+  const std::int64_t segment = elements_of_segment(bytes);
+  const Ticket ticket = open_ticket(pieces_of(count, segment));
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
+  in_pieces(count, segment, [&](std::int64_t at, int piece) {
     requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Iallreduce(MPI_IN_PLACE, static_cast<std::byte*>(data) + at * bytes, piece, mpi_type(element),
                              MPI_SUM, groups_[static_cast<std::size_t>(group)], &requests.back()),
@@ -140,18 +160,18 @@ Ticket MpiTransport::all_reduce(GroupId group, void* data, std::int64_t count, E
 // cut into segments that overlap.
 Ticket MpiTransport::by_parts(GroupId group, void* data, std::int64_t count, Element element, const Segment& start) {
   const std::unique_lock lock(mutex_);
-  const Ticket ticket = open_ticket();
-  auto& requests = requests_[static_cast<std::size_t>(ticket)];
   MPI_Comm members = groups_[static_cast<std::size_t>(group)];
   int size = 0, self = 0;
   check_mpi(MPI_Comm_size(members, &size), "MPI_Comm_size");
   check_mpi(MPI_Comm_rank(members, &self), "MPI_Comm_rank");
   const std::int64_t bytes = element_bytes(element);
-  const std::int64_t segment = std::min(options_.reduction_segment_bytes, options_.largest_message_bytes);
+  const std::int64_t segment = elements_of_segment(bytes);
+  const Ticket ticket = open_ticket(size * pieces_of(even_part(count, size, 0).size(), segment));
+  auto& requests = requests_[static_cast<std::size_t>(ticket)];
   for (int member = 0; member < size; ++member) {
     const ElementRange part = even_part(count, size, member);
     if (part.size() == 0) continue;
-    in_pieces(part.size(), std::max<std::int64_t>(1, segment / bytes), [&](std::int64_t at, int piece) {
+    in_pieces(part.size(), segment, [&](std::int64_t at, int piece) {
       requests.push_back(MPI_REQUEST_NULL);
       start(static_cast<std::byte*>(data) + (part.begin + at) * bytes, piece, member, member == self, &requests.back());
     });

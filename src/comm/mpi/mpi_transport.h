@@ -48,7 +48,8 @@ class MpiTransport final : public Transport {
   std::int64_t bytes_received() const override { return bytes_received_; }
 
  private:
-  Ticket open_ticket();
+  Ticket open_ticket(std::int64_t pieces);
+  std::int64_t elements_of_segment(std::int64_t element_size) const;
   /// Of one segment of the part of `member`: `own` where that is this rank.
   using Segment = std::function<void(void* data, int count, int member, bool own, MPI_Request* request)>;
   Ticket by_parts(GroupId group, void* data, std::int64_t count, Element element, const Segment& start);
@@ -67,11 +68,12 @@ class MpiTransport final : public Transport {
   std::int64_t bytes_sent_ = 0;
   std::int64_t bytes_received_ = 0;
 
-  // MPI calls of the issuing thread and of the helper exclude each other; tickets are recycled, so that steady state
-  // allocates nothing.
+  // MPI calls of the issuing thread and of the helper exclude each other. There are tickets from the beginning, and
+  // they are recycled, so that steady state allocates nothing, however many operations happen to be in flight.
   std::mutex mutex_;
   std::condition_variable work_;
   std::vector<std::vector<MPI_Request>> requests_;  // by ticket
+  std::size_t most_pieces_ = 1;                     // of an operation so far: all tickets have room for them
   std::vector<Ticket> free_;
   std::vector<Ticket> active_;        // not known to be done
   std::vector<Ticket> pushing_;       // of them, the sends and reductions

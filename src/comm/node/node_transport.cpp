@@ -13,6 +13,8 @@ namespace {
 
 // A message that others do not see where it lies is copied for them up to this size; a longer one goes by MPI.
 constexpr std::int64_t kLargestStaged = std::int64_t{1} << 20;
+constexpr std::size_t kOperations = 256;        // that are made at the begin: how many are in flight is up to chance
+constexpr std::size_t kFreeBlocks = 64;         // of one size that are noted before anything is allocated for it
 constexpr int kBlockOfGroup = -1;               // a tag that no caller has
 constexpr std::chrono::milliseconds kNap{100};  // every wait looks again, whatever happened to its bell
 
@@ -21,6 +23,9 @@ constexpr std::chrono::milliseconds kNap{100};  // every wait looks again, whate
 NodeTransport::NodeTransport(MPI_Comm communicator, NodeTransportOptions options)
     : mpi_(communicator, options.mpi),
       memory_(options.shares_memory ? NodeMemory::make(communicator, options.ranks_per_node, options.room) : nullptr) {
+  operations_.resize(kOperations);
+  for (std::vector<Ticket>* list : {&free_, &expected_, &offered_, &sums_}) list->reserve(kOperations);
+  for (std::size_t ticket = kOperations; ticket-- > 0;) free_.push_back(static_cast<Ticket>(ticket));
   if (memory_ == nullptr) return;
   parcels_ = std::make_unique<Parcels>(memory_);
   helper_ = std::thread([this] { help(); });
@@ -67,6 +72,7 @@ std::byte* NodeTransport::stage(std::int64_t bytes) {
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 64))));
   std::vector<std::byte*>& blocks = staging_[size];
   if (blocks.empty()) {
+    blocks.reserve(kFreeBlocks);
     std::byte* const block = memory_->take(size);
     if (block == nullptr) throw SystemError("no more memory that ranks of a node could share for a sum or a message");
     return block;

@@ -3,18 +3,23 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/errors.h"
 
 namespace millrace::comm {
 namespace {
 
-constexpr int kBlock = 64;    // parcels made at a time
+constexpr int kBlock = 64;  // parcels made at a time
+constexpr std::size_t kWaiting =
+    1024;                     // parcels that may wait for their receives before anything is allocated for them
 constexpr int kIndexAt = 48;  // bits of an offset; above: the index of the rank whose segment it is
 
 std::uint64_t offset_in(std::uint64_t address) { return address & ((std::uint64_t{1} << kIndexAt) - 1); }
 
 }  // namespace
+
+Parcels::Parcels(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) { arrived_.reserve(kWaiting); }
 
 Parcel* Parcels::post(int to, int tag, std::uint64_t offset, std::int64_t bytes, bool by_mpi) {
   if (free_.empty()) {

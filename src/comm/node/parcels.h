@@ -26,7 +26,7 @@ struct alignas(64) Parcel {
 /// The parcels that this rank sends and those that came. For one thread at a time.
 class Parcels {
  public:
-  explicit Parcels(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) {}
+  explicit Parcels(std::shared_ptr<NodeMemory> memory);
 
   /// To the rank of index `to`. \throws SystemError  out of memory
   Parcel* post(int to, int tag, std::uint64_t offset, std::int64_t bytes, bool by_mpi);

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <span>
 
 #include <sys/mman.h>
 
@@ -16,31 +15,38 @@ constexpr std::int64_t kPart = std::int64_t{256} << 10;
 constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kLine = 64;
 
+// The values of a member, which are asked for one by one: whoever adds makes no list of them, so it allocates nothing.
+template <class T, class Place>
+T* values_of(const Place& place, std::size_t member) {
+  return reinterpret_cast<T*>(place(member));
+}
+
 // Neighbours first, then pairs of pairs: the last bits do not change when members that add zeros stand between others,
 // as the owners of a tied parameter do when its uses are on stages of their own.
-template <class T>
-void add_in_pairs(std::span<T* const> rows, std::int64_t first, std::int64_t count, T* sum) {
-  if (rows.size() == 1) {
-    std::copy_n(rows[0] + first, count, sum);
+template <class T, class Place>
+void add_in_pairs(const Place& place, std::size_t begin, std::size_t members, std::int64_t first, std::int64_t count,
+                  T* sum) {
+  if (members == 1) {
+    std::copy_n(values_of<T>(place, begin) + first, count, sum);
     return;
   }
   constexpr std::int64_t kBlock = 512;
   std::array<T, kBlock> right;
-  const std::size_t half = std::bit_ceil(rows.size()) / 2;
+  const std::size_t half = std::bit_ceil(members) / 2;
   for (std::int64_t at = 0; at < count; at += kBlock) {
     const std::int64_t size = std::min(kBlock, count - at);
-    add_in_pairs(rows.first(half), first + at, size, sum + at);
-    add_in_pairs(rows.subspan(half), first + at, size, right.data());
+    add_in_pairs(place, begin, half, first + at, size, sum + at);
+    add_in_pairs(place, begin + half, members - half, first + at, size, right.data());
     for (std::int64_t i = 0; i < size; ++i) sum[at + i] += right[static_cast<std::size_t>(i)];
   }
 }
 
 // A block at a time stays in the first cache.
-template <class T>
-void add_up(const std::vector<T*>& rows, std::int64_t count) {
-  if (rows.size() == 2) {
-    T* const a = rows[0];
-    T* const b = rows[1];
+template <class T, class Place>
+void add_up(const Place& place, std::size_t members, std::int64_t count) {
+  if (members == 2) {
+    T* const a = values_of<T>(place, 0);
+    T* const b = values_of<T>(place, 1);
     for (std::int64_t i = 0; i < count; ++i) {
       const T sum = a[i] + b[i];
       a[i] = sum;
@@ -52,17 +58,9 @@ void add_up(const std::vector<T*>& rows, std::int64_t count) {
   std::array<T, kBlock> sum;
   for (std::int64_t first = 0; first < count; first += kBlock) {
     const std::int64_t size = std::min(kBlock, count - first);
-    add_in_pairs(std::span<T* const>(rows), first, size, sum.data());
-    for (T* const row : rows) std::copy_n(sum.begin(), size, row + first);
+    add_in_pairs(place, 0, members, first, size, sum.data());
+    for (std::size_t m = 0; m < members; ++m) std::copy_n(sum.begin(), size, values_of<T>(place, m) + first);
   }
-}
-
-template <class T>
-void add_up_at(std::span<std::byte* const> places, std::int64_t count) {
-  thread_local std::vector<T*> rows;
-  rows.clear();
-  for (std::byte* const place : places) rows.push_back(reinterpret_cast<T*>(place));
-  add_up(rows, count);
 }
 
 }  // namespace
@@ -150,21 +148,17 @@ bool SharedSum::work(const SumPart& sum) const {
 
 // Pages of others leave this process again: what a rank holds is its own.
 void SharedSum::add_part(Round& at, const SumPart& sum, std::int64_t part) const {
-  thread_local std::vector<std::byte*> places;
-  places.clear();
   const std::int64_t first = part * kPart;
   const std::int64_t bytes = std::min(kPart, sum.bytes - first);
-  for (std::size_t m = 0; m < members_.size(); ++m) {
-    places.push_back(memory_->at(members_[m], offsets(at)[m]) + first);
-  }
+  const auto place = [&](std::size_t m) { return memory_->at(members_[m], offsets(at)[m]) + first; };
   if (sum.element == Element::float64) {
-    add_up_at<double>(places, bytes / element_bytes(Element::float64));
+    add_up<double>(place, members_.size(), bytes / element_bytes(Element::float64));
   } else {
-    add_up_at<float>(places, bytes / element_bytes(Element::float32));
+    add_up<float>(place, members_.size(), bytes / element_bytes(Element::float32));
   }
   for (std::size_t m = 0; m < members_.size() && bytes == kPart; ++m) {
     if (m == own_) continue;
-    const std::uintptr_t page = (reinterpret_cast<std::uintptr_t>(places[m]) + kPage - 1) / kPage * kPage;
+    const std::uintptr_t page = (reinterpret_cast<std::uintptr_t>(place(m)) + kPage - 1) / kPage * kPage;
     madvise(reinterpret_cast<void*>(page), static_cast<std::size_t>(kPart - kPage), MADV_DONTNEED);
   }
 }

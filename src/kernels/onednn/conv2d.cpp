@@ -86,7 +86,7 @@ class Port {
 
 class Conv2d : public OpKernel {
  public:
-  Conv2d(const Site& site, const Layouts& layouts, Variants* variants)
+  Conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back)
       : engine_(site.engine),
         variants_(variants),
         shape_(convolution_shape(site.graph, site.op, site.rows)),
@@ -95,7 +95,7 @@ class Conv2d : public OpKernel {
     const MemoryDesc destination = layouts.desc(site.op.outputs[0]);
     make_forward(source, destination);
     if (!site.training) return;
-    if (site.graph.tensor(site.op.inputs[0]).role == Role::activation) make_backward_data(source, destination);
+    if (back) make_backward_data(source, destination);
     make_backward_weights(source, destination);
   }
 
@@ -230,8 +230,8 @@ class Conv2d : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants) {
-  return std::make_unique<Conv2d>(site, layouts, variants);
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back) {
+  return std::make_unique<Conv2d>(site, layouts, variants, back);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -16,7 +16,8 @@ std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
 std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
 /// Reads and writes each tensor in the layout that `layouts` gives it. `variants` may be null.
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants);
+/// `back`: the gradient of its input is wanted.
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back);
 std::unique_ptr<OpKernel> make_copy(const Site& site);  ///< reshape and flatten
 std::unique_ptr<OpKernel> make_cross_entropy(const Site& site);
 std::unique_ptr<OpKernel> make_dropout(const Site& site);

@@ -109,6 +109,7 @@ std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::u
 OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants)
     : graph_(*stage.graph),
       options_(options),
+      gradient_inputs_(stage.gradient_inputs.begin(), stage.gradient_inputs.end()),
       variants_(options.plain ? nullptr : variants),
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_),
@@ -120,7 +121,9 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Site site{graph_,        op,       options_.rows, options_.training,
                   options_.seed, threads_, engine_,       layouts_.working_block(op)};
   if (op.schema->name == "conv2d") {
-    return make_conv2d(site, layouts_, variants_);
+    const TensorId input = op.inputs[0];  // what a part of a split stage receives is an input of its graph
+    const bool back = graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
+    return make_conv2d(site, layouts_, variants_, back);
   }
   if (absorbed(id)) return std::make_unique<AbsorbedKernel>();
   if (is_relu_host(op)) {

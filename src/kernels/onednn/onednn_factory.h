@@ -27,6 +27,7 @@ class OnednnFactory : public KernelFactory {
   Engine engine_;
   const Graph& graph_;
   CompileOptions options_;
+  std::unordered_set<TensorId> gradient_inputs_;
   Variants* variants_;
   int threads_;
   Layouts layouts_;
