@@ -12,8 +12,9 @@ namespace millrace::cost {
 
 /// The profile is that of a device of speed 1: a device takes its medians over the device's speed. Between two measured
 /// numbers of rows times lie on a line, outside of them they grow with the rows. Noise that makes a larger micro-batch
-/// cheaper, or a row of it dearer, is taken out first, since bounds rest on neither happening (CostModel). Messages
-/// take what the cluster's links say, reductions their closed form times what the job's own sums took of it.
+/// cheaper, or a row of it dearer, is taken out first, since bounds rest on neither happening (CostModel). Then the
+/// operators of a pass over the longest micro-batch take together what the whole pass took. Messages take what the
+/// cluster's links say, reductions their closed form times what the job's own sums took of it.
 class MeasuredCost : public CostModel {
  public:
   /// `cluster` must outlive it. \pre the profile is of `graph` (why_not_usable) and has a size.
@@ -27,6 +28,7 @@ class MeasuredCost : public CostModel {
 
  private:
   enum Pass : std::uint8_t { kForward, kBackwardInput, kBackwardWeight, kPasses };
+  void take_whole_passes(const MeasuredSize& longest);
   double seconds(OpId op, Pass pass, double rows) const;
   double reduction_factor(double bytes) const;
 

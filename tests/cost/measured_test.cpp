@@ -72,6 +72,21 @@ TEST(MeasuredCost, NoiseBreaksNoPromise) {
   EXPECT_EQ(cost.op_time(0, 8, 0).forward, 12_s);
 }
 
+// Medians of operators add up to less than the median of a pass.
+TEST(MeasuredCost, OperatorsTakeTogetherWhatTheLongestPassTook) {
+  const cluster::Cluster cluster = two_devices(1);
+  Profile profile = profile_of({{1, 2}, {2, 3}});
+  profile.sizes[0].forward = of(100);  // of a shorter one: of no interest
+  profile.sizes[1].forward = of(5);    // its operators: 3 and 1
+  profile.sizes[1].backward = of(45);  // 6 and 9
+  const MeasuredCost cost(profile, cluster);
+  EXPECT_EQ(cost.op_time(0, 2, 0).forward, Seconds(3.75));
+  EXPECT_EQ(cost.op_time(1, 2, 0).forward, Seconds(1.25));
+  EXPECT_EQ(cost.op_time(0, 2, 0).backward_input, 18_s);
+  EXPECT_EQ(cost.op_time(0, 2, 0).backward_weight, 27_s);
+  EXPECT_EQ(cost.op_time(0, 1, 0).forward, Seconds(2.5));  // the same factor
+}
+
 TEST(MeasuredCost, SumsTakeWhatTheJobsOwnSumsTook) {
   const cluster::Cluster cluster = two_devices(1);
   const std::vector<int> both{0, 1};

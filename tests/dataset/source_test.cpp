@@ -1,5 +1,6 @@
 // Sources feed what INTERFACES 9 says: normalised images, windows of text, synthetic numbers; and check their file.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <fstream>
 
@@ -162,8 +163,13 @@ TEST(SyntheticSource, IsAFunctionOfSeedAndSample) {
   source.read_inputs(Split::train, Ids{70000}, alone.data());
   source.read_inputs(Split::test, Ids{5}, test.data());
   EXPECT_EQ(std::vector<float>(inputs.begin() + 6, inputs.end()), alone);
-  EXPECT_EQ(alone[4], static_cast<float>(Random(7, "synthetic.input", 0, 70000).normal(4)));
-  EXPECT_EQ(test[0], static_cast<float>(Random(7, "synthetic.input", 0, (std::uint64_t{1} << 40) + 5).normal(0)));
+  // Five numbers a draw, each the quantile in the middle of one of 4096 parts, by the part's number.
+  const auto below = [](float x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
+  const auto part = [](const Random& random, int i) { return (random.bits(0) >> (12 * i)) & 4095; };
+  const Random of_train(7, "synthetic.input", 0, 70000);
+  const Random of_test(7, "synthetic.input", 0, (std::uint64_t{1} << 40) + 5);
+  EXPECT_NEAR(below(alone[4]) * 4096, static_cast<double>(part(of_train, 4)) + 0.5, 1e-3);
+  EXPECT_NEAR(below(test[0]) * 4096, static_cast<double>(part(of_test, 0)) + 0.5, 1e-3);
   std::vector<std::int32_t> labels(2000);
   Ids ids(labels.size());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
@@ -171,6 +177,24 @@ TEST(SyntheticSource, IsAFunctionOfSeedAndSample) {
   for (std::int32_t c = 0; c < 10; ++c) {
     EXPECT_NEAR(static_cast<double>(std::count(labels.begin(), labels.end(), c)), 200, 60);
   }
+}
+
+TEST(SyntheticSource, MakesNumbersOfTheNormalDistribution) {
+  const SyntheticSource source(7, {InputKind::real, {1000}, 1, 10});
+  std::vector<float> values(100'000);
+  Ids ids(100);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
+  source.read_inputs(Split::train, ids, values.data());
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / 1e5, 0, 0.02);
+  EXPECT_NEAR(squares / 1e5, 1, 0.02);
+  std::sort(values.begin(), values.end());
+  EXPECT_NEAR(values[84'134], 1, 0.02);
+  EXPECT_NEAR(values[2'275], -2, 0.04);
 }
 
 TEST(SyntheticSource, MakesTokensOfTheVocabulary) {
