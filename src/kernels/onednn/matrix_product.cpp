@@ -102,8 +102,8 @@ void LinearProduct::run(const float* a, const float* b, float* c, void* scratch)
   primitive_.execute();
 }
 
-double least_linear_seconds(const Engine& engine, Pass pass, const LinearShape& shape) {
-  LoneProduct product(linear_product(pass, shape));
+double least_product_seconds(const Engine& engine, const Gemm& shape) {
+  LoneProduct product(shape);
   return least_seconds(product.contenders(engine));
 }
 

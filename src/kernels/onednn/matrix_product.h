@@ -36,7 +36,7 @@ class LinearProduct {
   std::int64_t scratch_ = 0;
 };
 
-/// Processor time of the product alone, by the fastest way.
-double least_linear_seconds(const Engine& engine, Pass pass, const LinearShape& shape);
+/// Processor time of a product alone, by the fastest way.
+double least_product_seconds(const Engine& engine, const Gemm& shape);
 
 }  // namespace millrace::kernels::onednn

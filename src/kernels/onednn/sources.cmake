@@ -10,6 +10,7 @@ set(ONEDNN_SOURCES
   onednn/dropout.cpp
   onednn/elementwise.cpp
   onednn/embedding.cpp
+  onednn/floor.cpp
   onednn/layer_norm.cpp
   onednn/layout_adapter.cpp
   onednn/layouts.cpp
