@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kernels/onednn/floor.h"
 #include "planner/tables.h"
 #include "record/results.h"
 
@@ -137,8 +138,11 @@ json time_kernels(const TrainCase& one) {
     kinds.push_back({{"kind", kind.kind}, {"forward_s", kind.forward_s}, {"backward_s", kind.backward_s}});
     total += kind.forward_s + kind.backward_s;
   }
+  const double floor = kernels::onednn::floor_seconds(graph, rows);
   return {{"kinds", kinds},
           {"seconds", total},
+          {"floor_s", floor},
+          {"share_of_floor", floor / total},
           {"samples_per_cpu_s", static_cast<double>(rows) / total},
           {"share_of_peak", step_flops(graph, rows) / total / matmul_peak()}};
 }
@@ -195,13 +199,17 @@ std::string text(const std::vector<json>& rows) {
       kinds.rows.push_back({name, kind.at("kind").get<std::string>(), format(Seconds(forward)),
                             format(Seconds(backward)), fmt::format("{:.1f} %", 100 * (forward + backward) / total)});
     }
-    kinds.rows.push_back({name, "all kernels", format(Seconds(total)), "",
-                          fmt::format("{:.0f} % of peak", 100 * kernels.at("share_of_peak").get<double>())});
+    kinds.rows.push_back(
+        {name, "all kernels", format(Seconds(total)), "",
+         fmt::format("{:.0f} % of peak, {:.0f} % of floor", 100 * kernels.at("share_of_peak").get<double>(),
+                     100 * kernels.at("share_of_floor").get<double>())});
   }
   return table_text(speeds) +
          "\nspeeds: of the fastest iteration of each run, median over runs with least and most\n"
          "ratios: run by run, in alternation; memory: peak of each process, of the fullest rank\n\n" +
-         table_text(kinds) + "processor time of one thread on the whole mini-batch, without communication\n";
+         table_text(kinds) +
+         "processor time of one thread on the whole mini-batch, without communication\n"
+         "floor: its products and convolutions alone, each by the fastest call for its shape\n";
 }
 
 fs::path cases_file(const Arguments& arguments) {

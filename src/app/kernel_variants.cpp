@@ -20,8 +20,9 @@ std::shared_ptr<kernels::Variants> kept_variants(int threads) {
 
 void agree_on_variants(const Session& session, const runtime::Programs& programs, const comm::World& world) {
   const auto& operators = session.graph.operators();
-  const bool none =
-      std::none_of(operators.begin(), operators.end(), [](const Operator& op) { return op.schema->name == "conv2d"; });
+  const bool none = std::none_of(operators.begin(), operators.end(), [](const Operator& op) {
+    return op.schema->name == "conv2d" || op.schema->name == "linear";
+  });
   if (world.size() == 1 || none || session.cluster.emulated()) return;
   kernels::Variants& variants = *session.experiment.train.variants;
   const std::string known = world.on_root_then_all([&] {

@@ -91,6 +91,9 @@ TEST(Bench, TrainMeasuresSpeedMemoryAndKernels) {
   EXPECT_EQ(row.at("ours").at("memory_mib").size(), 1U);
   EXPECT_EQ(row.at("kernels").at("kinds").size(), 3U);  // linear, relu, cross_entropy
   EXPECT_GT(row.at("kernels").at("share_of_peak"), 0);
+  EXPECT_GT(row.at("kernels").at("floor_s"), 0);
+  EXPECT_EQ(row.at("kernels").at("share_of_floor").get<double>(),
+            row.at("kernels").at("floor_s").get<double>() / row.at("kernels").at("seconds").get<double>());
 }
 
 TEST(Bench, ListsOfTrainingAreCheckedBeforeTheyRun) {

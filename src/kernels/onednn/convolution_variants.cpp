@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ctime>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -12,8 +11,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/limits.h"
 #include "kernels/arena.h"
+#include "kernels/onednn/race.h"
 
 namespace millrace::kernels::onednn {
 namespace {
@@ -21,7 +20,6 @@ namespace {
 constexpr double kEnoughFlops = 2e9;  // of a measurement: some ten milliseconds of a core
 constexpr double kLeastFlops = 2e7;   // of a pass that is worth one
 constexpr double kLeastGain = 1.1;    // what another algorithm has to be faster by: it rounds more, and takes scratch
-constexpr int kRuns = 4;              // of each algorithm, the first of which warms up
 constexpr const char* kDirect = "direct";
 constexpr const char* kWinograd = "winograd";
 
@@ -59,16 +57,10 @@ std::optional<ConvolutionPass> make_winograd(const Engine& engine, Pass pass, co
   }
 }
 
-double processor_seconds() {
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
 /// A pass on tensors of its own, all zeros: values do not change its time.
-class Contender {
+class LonePass {
  public:
-  Contender(const Engine& engine, Pass pass, bool bias, const ConvolutionPass& made) {
+  LonePass(const Engine& engine, Pass pass, bool bias, const ConvolutionPass& made) {
     const bool backward_data = pass == Pass::backward_data;
     const bool backward_weights = pass == Pass::backward_weights;
     Primitive::Arguments arguments{{backward_data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, made.source},
@@ -85,23 +77,24 @@ class Contender {
     }
   }
 
-  void run() {
-    const double before = processor_seconds();
-    primitive_.execute();
-    const double seconds = processor_seconds() - before;
-    if (runs_++ > 0) least_ = std::min(least_, seconds);
-  }
-  double least() const { return least_; }
+  void run() { primitive_.execute(); }
 
  private:
   Primitive primitive_;
   std::vector<Block> tensors_;
-  int runs_ = 0;
-  double least_ = kNever;
 };
 
-/// Both run in turn, so that what else the machine does is alike for them.
-VariantChoice race(const Engine& engine, Pass pass, ConvolutionShape shape, const ConvolutionPass& direct) {
+VariantChoice choose(const Engine& engine, Pass pass, const ConvolutionShape& shape, const MemoryDesc& source,
+                     const MemoryDesc& destination) {
+  const auto winograd = make_winograd(engine, pass, shape, source, destination);
+  if (!winograd) return {kDirect, {}};
+  LonePass direct(engine, pass, shape.bias, make_convolution(engine, pass, shape, source, destination));
+  LonePass other(engine, pass, shape.bias, *winograd);
+  return choose_fastest({{kDirect, [&] { direct.run(); }}, {kWinograd, [&] { other.run(); }}}, kLeastGain);
+}
+
+VariantChoice choose_on_fewer_rows(const Engine& engine, Pass pass, ConvolutionShape shape,
+                                   const ConvolutionPass& direct) {
   const std::int64_t rows = measured_rows(shape);
   const auto fewer = [rows](const MemoryDesc& desc) {
     memory::dims dims = desc.dims();
@@ -111,18 +104,7 @@ VariantChoice race(const Engine& engine, Pass pass, ConvolutionShape shape, cons
   };
   const MemoryDesc source = fewer(direct.source), destination = fewer(direct.destination);
   shape.source[0] = shape.destination[0] = rows;
-  VariantChoice choice{kDirect, {}};
-  const auto winograd = make_winograd(engine, pass, shape, source, destination);
-  if (!winograd) return choice;
-  Contender standard(engine, pass, shape.bias, make_convolution(engine, pass, shape, source, destination));
-  Contender other(engine, pass, shape.bias, *winograd);
-  for (int i = 0; i < kRuns; ++i) {
-    standard.run();
-    other.run();
-  }
-  choice.times = {{kDirect, standard.least()}, {kWinograd, other.least()}};
-  if (standard.least() > kLeastGain * other.least()) choice.variant = kWinograd;
-  return choice;
+  return choose(engine, pass, shape, source, destination);
 }
 
 }  // namespace
@@ -141,11 +123,26 @@ ConvolutionPass choose_convolution(const Engine& engine, Pass pass, const Convol
   const std::string work = convolution_work(pass, shape);
   const VariantChoice* choice = variants->find(work);
   if (choice == nullptr && row_flops(shape) * static_cast<double>(measured_rows(shape)) >= kLeastFlops) {
-    choice = variants->find_or_measure(work, [&] { return race(engine, pass, shape, direct); });
+    choice = variants->find_or_measure(work, [&] { return choose_on_fewer_rows(engine, pass, shape, direct); });
   }
   if (choice == nullptr || choice->variant != kWinograd) return direct;
   auto winograd = make_winograd(engine, pass, shape, direct.source, direct.destination);
   return winograd ? *std::move(winograd) : std::move(direct);
+}
+
+double least_convolution_seconds(const Engine& engine, Pass pass, const ConvolutionShape& shape) {
+  const MemoryDesc source = any_desc(shape.source), destination = any_desc(shape.destination);
+  const ConvolutionPass direct = make_convolution(engine, pass, shape, source, destination);
+  LonePass standard(engine, pass, shape.bias, direct);
+  std::vector<Contender> contenders{{kDirect, [&] { standard.run(); }}};
+  std::optional<LonePass> other;
+  if (can_be_winograd(shape)) {
+    if (const auto winograd = make_winograd(engine, pass, shape, direct.source, direct.destination)) {
+      contenders.push_back({kWinograd, [&] { other->run(); }});
+      other.emplace(engine, pass, shape.bias, *winograd);
+    }
+  }
+  return least_seconds(contenders);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -17,4 +17,7 @@ std::string convolution_work(Pass pass, const ConvolutionShape& shape);
 ConvolutionPass choose_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
                                    ConvolutionPass direct, Variants* variants);
 
+/// Processor time of the pass alone, by the fastest algorithm, on tensors that lie as it likes them.
+double least_convolution_seconds(const Engine& engine, Pass pass, const ConvolutionShape& shape);
+
 }  // namespace millrace::kernels::onednn

@@ -16,6 +16,15 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
+/// With the result added to what is there.
+dnnl::primitive_attr adding_attributes() {
+  dnnl::primitive_attr attributes = user_scratchpad();
+  dnnl::post_ops operations;
+  operations.append_sum(1.0F);
+  attributes.set_post_ops(operations);
+  return attributes;
+}
+
 MemoryDesc bias_desc(const ConvolutionShape& shape) {
   return shape.bias ? plain_desc({shape.weights[0]}) : MemoryDesc();
 }
@@ -78,12 +87,7 @@ void Primitive::execute() {
 }
 
 Reorder make_reorder(const Engine& engine, const MemoryDesc& from, const MemoryDesc& to, bool accumulate) {
-  dnnl::primitive_attr attributes = user_scratchpad();
-  if (accumulate) {
-    dnnl::post_ops operations;
-    operations.append_sum(1.0F);
-    attributes.set_post_ops(operations);
-  }
+  const dnnl::primitive_attr attributes = accumulate ? adding_attributes() : user_scratchpad();
   const dnnl::reorder::primitive_desc desc(engine.engine, from, engine.engine, to, attributes);
   return {Primitive(engine, dnnl::reorder(desc),
                     {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}}),
@@ -148,6 +152,29 @@ void gemm(const Gemm& shape, const float* a, const float* b, float* c) {
       dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', shape.m, shape.n, shape.k, shape.alpha,
                  a, shape.lda, b, shape.ldb, shape.beta, c, shape.ldc);
   if (status != dnnl_success) throw std::runtime_error("oneDNN could not multiply matrices");
+}
+
+MatmulPrimitive make_matmul(const Engine& engine, const Gemm& shape) {
+  const auto desc = [](std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t stride) {
+    return strided_desc({rows, columns}, transposed ? memory::dims{1, stride} : memory::dims{stride, 1});
+  };
+  const MemoryDesc a = desc(shape.m, shape.k, shape.transpose_a, shape.lda);
+  const MemoryDesc b = desc(shape.k, shape.n, shape.transpose_b, shape.ldb);
+  const MemoryDesc c = desc(shape.m, shape.n, false, shape.ldc);
+  const dnnl::primitive_attr attributes = shape.beta != 0 ? adding_attributes() : user_scratchpad();
+  const dnnl::matmul::primitive_desc made(dnnl::matmul::desc(a, b, c), attributes, engine.engine);
+  return {
+      Primitive(
+          engine, dnnl::matmul(made),
+          {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, made.scratchpad_desc()}}),
+      static_cast<std::int64_t>(made.scratchpad_desc().get_size())};
+}
+
+void bind_matmul(Primitive& primitive, const float* a, const float* b, float* c, void* scratch) {
+  primitive.bind(0, a);
+  primitive.bind(1, b);
+  primitive.bind(2, c);
+  primitive.bind(3, scratch);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -104,4 +104,12 @@ struct Gemm {
 };
 void gemm(const Gemm& shape, const float* a, const float* b, float* c);
 
+/// The same by a matmul primitive, for an alpha of 1 and a beta of 0 or 1.
+struct MatmulPrimitive {
+  Primitive primitive;
+  std::int64_t scratch = 0;
+};
+MatmulPrimitive make_matmul(const Engine& engine, const Gemm& shape);
+void bind_matmul(Primitive& primitive, const float* a, const float* b, float* c, void* scratch);
+
 }  // namespace millrace::kernels::onednn

@@ -1,5 +1,8 @@
 // y = x · Wᵀ + b over the last axis.
+#include <algorithm>
+
 #include "kernels/onednn/makers.h"
+#include "kernels/onednn/matrix_product.h"
 #include "kernels/onednn/parallel.h"
 #include "kernels/onednn/row_loops.h"
 
@@ -8,12 +11,24 @@ namespace {
 
 class Linear : public OpKernel {
  public:
-  explicit Linear(const Site& site)
+  Linear(const Site& site, Variants* variants)
       : threads_(site.threads),
         k_(site.input_dims().back()),
         o_(site.output_dims().back()),
         m_(site.input_elements() / k_),
-        bias_(site.op.attributes.boolean("bias")) {}
+        bias_(site.op.attributes.boolean("bias")) {
+    const LinearShape shape{m_, k_, o_, bias_};
+    forward_ = LinearProduct(site.engine, Pass::forward, shape, variants);
+    if (!site.training) return;
+    if (site.graph.tensor(site.op.inputs[0]).role == Role::activation) {
+      backward_input_ = LinearProduct(site.engine, Pass::backward_data, shape, variants);
+    }
+    backward_weight_ = LinearProduct(site.engine, Pass::backward_weights, shape, variants);
+  }
+
+  std::int64_t scratch_bytes() const override {
+    return std::max({forward_.scratch_bytes(), backward_input_.scratch_bytes(), backward_weight_.scratch_bytes()});
+  }
 
   void forward(const OpCall& call) override {
     if (bias_) {
@@ -24,19 +39,16 @@ class Linear : public OpKernel {
                         for (std::int64_t r = begin; r < end; ++r) std::copy(b, b + o_, y + r * o_);
                       });
     }
-    gemm({.transpose_b = true, .m = m_, .n = o_, .k = k_, .lda = k_, .ldb = k_, .ldc = o_, .beta = bias_ ? 1.0F : 0.0F},
-         input(call), parameter(call, 0), output(call));
+    forward_.run(input(call), parameter(call, 0), output(call), call.scratch);
   }
 
   void backward_input(const OpCall& call) override {
     if (!input_gradient(call)) return;
-    gemm({.m = m_, .n = k_, .k = o_, .lda = o_, .ldb = k_, .ldc = k_}, output_gradient(call), parameter(call, 0),
-         input_gradient(call));
+    backward_input_.run(output_gradient(call), parameter(call, 0), input_gradient(call), call.scratch);
   }
 
   void backward_weight(const OpCall& call) override {
-    gemm({.transpose_a = true, .m = o_, .n = k_, .k = m_, .lda = o_, .ldb = k_, .ldc = k_, .beta = 1.0F},
-         output_gradient(call), input(call), parameter_gradient(call, 0));
+    backward_weight_.run(output_gradient(call), input(call), parameter_gradient(call, 0), call.scratch);
     if (bias_) add_column_sums(threads_, output_gradient(call), m_, o_, parameter_gradient(call, 1));
   }
 
@@ -44,10 +56,13 @@ class Linear : public OpKernel {
   int threads_;
   std::int64_t k_, o_, m_;
   bool bias_;
+  LinearProduct forward_, backward_input_, backward_weight_;
 };
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_linear(const Site& site) { return std::make_unique<Linear>(site); }
+std::unique_ptr<OpKernel> make_linear(const Site& site, Variants* variants) {
+  return std::make_unique<Linear>(site, variants);
+}
 
 }  // namespace millrace::kernels::onednn

@@ -25,7 +25,7 @@ std::unique_ptr<OpKernel> make_embedding(const Site& site);
 std::unique_ptr<OpKernel> make_gelu(const Site& site);
 std::unique_ptr<OpKernel> make_global_average_pool(const Site& site);
 std::unique_ptr<OpKernel> make_layer_norm(const Site& site);
-std::unique_ptr<OpKernel> make_linear(const Site& site);
+std::unique_ptr<OpKernel> make_linear(const Site& site, Variants* variants);  ///< `variants` may be null
 std::unique_ptr<OpKernel> make_mean_squared_error(const Site& site);
 std::unique_ptr<OpKernel> make_multiply(const Site& site);
 std::unique_ptr<OpKernel> make_pool(const Site& site);  ///< maximum and average

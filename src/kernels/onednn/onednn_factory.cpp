@@ -32,7 +32,6 @@ constexpr Kind kKinds[] = {
     {"gelu", make_gelu},
     {"global_average_pool", make_global_average_pool},
     {"layer_norm", make_layer_norm},
-    {"linear", make_linear},
     {"max_pool", make_pool},
     {"mean_squared_error", make_mean_squared_error},
     {"multiply", make_multiply},
@@ -131,6 +130,9 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
     const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return absorbed(reader); });
     auto kernel = op.schema->name == "add" ? make_add(site, relu) : make_batch_norm(site, relu);
     return adapt_layouts(std::move(kernel), op, layouts_, site.block, engine_);
+  }
+  if (op.schema->name == "linear") {
+    return adapt_layouts(make_linear(site, variants_), op, layouts_, site.block, engine_);
   }
   for (const Kind& kind : kKinds) {
     if (kind.name != op.schema->name) continue;

@@ -10,15 +10,18 @@ set(ONEDNN_SOURCES
   onednn/dropout.cpp
   onednn/elementwise.cpp
   onednn/embedding.cpp
+  onednn/floor.cpp
   onednn/layer_norm.cpp
   onednn/layout_adapter.cpp
   onednn/layouts.cpp
   onednn/linear.cpp
   onednn/losses.cpp
+  onednn/matrix_product.cpp
   onednn/movement.cpp
   onednn/onednn_device.cpp
   onednn/onednn_factory.cpp
   onednn/pool.cpp
+  onednn/race.cpp
   onednn/row_loops.cpp
   onednn/softmax.cpp)
 # Square roots and comparisons vectorise only where no one asks for errno or traps; nothing here does.
