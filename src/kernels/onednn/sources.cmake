@@ -6,6 +6,7 @@ set(ONEDNN_SOURCES
   onednn/conv2d.cpp
   onednn/convolution_shape.cpp
   onednn/convolution_variants.cpp
+  onednn/cross_entropy_rows.cpp
   onednn/dnnl_api.cpp
   onednn/dropout.cpp
   onednn/elementwise.cpp
@@ -14,6 +15,7 @@ set(ONEDNN_SOURCES
   onednn/layout_adapter.cpp
   onednn/layouts.cpp
   onednn/linear.cpp
+  onednn/logits_loss.cpp
   onednn/losses.cpp
   onednn/movement.cpp
   onednn/onednn_device.cpp
