@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "graph/tensor.h"
+#include "graph/graph.h"
 #include "kernels/op_kernel.h"
 
 namespace millrace::kernels {
@@ -21,6 +21,11 @@ class KernelFactory {
   /// their buffers, values and gradients alike, and its own kernel does nothing. The other gets in backward what `op`
   /// keeps of its output. Asked for before make().
   virtual bool absorbed(OpId /*op*/) const { return false; }
+
+  /// The loss that alone reads the output of `op` and whose work the kernel of `op` does too, where what is between
+  /// them never exists as a whole: that kernel gets the inputs of both, the outputs of the loss and their gradients,
+  /// and makes all gradients in backward_input. Null: there is none. Asked for before make().
+  virtual const Operator* fused_loss(OpId /*op*/) const { return nullptr; }
 
   /// Whether the output of `op` (and of what it absorbed) is not kept for the operator that alone reads it, but made by
   /// a second forward right before that one's backward. Asked for before make().

@@ -74,7 +74,7 @@ class StageExecutable : public Executable {
         options_(options),
         factory_(std::move(factory)),
         kernels_(make_kernels()),
-        flow_(gradient_flow(stage_)),
+        flow_(flow_without_fused()),
         again_(plan_again()),
         plan_(plan_tensors(stage_, flow_, again_, options_, *factory_, kernels_)),
         block_(options_.slots * plan_.slot_bytes + plan_.workspace_bytes) {
@@ -178,6 +178,18 @@ class StageExecutable : public Executable {
     return kernels;
   }
 
+  /// No gradient passes through a loss that the layer before it does, nor between the two.
+  GradientFlow flow_without_fused() const {
+    GradientFlow flow = gradient_flow(stage_);
+    for (const OpId op : stage_.ops) {
+      if (factory_->fused_loss(op) == nullptr) continue;
+      const std::size_t loss = position_of(stage_.graph->loss());
+      flow.active[loss] = false;
+      flow.wanted[loss].assign(flow.wanted[loss].size(), false);
+    }
+    return flow;
+  }
+
   std::size_t position_of(OpId op) const {
     return static_cast<std::size_t>(std::lower_bound(stage_.ops.begin(), stage_.ops.end(), op) - stage_.ops.begin());
   }
@@ -262,7 +274,22 @@ class StageExecutable : public Executable {
         operands.backward_scratch = at(slot, places.backward_scratch);
         bind_gradients(slot, i, parameters, operands);
       }
+      if (const Operator* loss = factory_->fused_loss(stage_.ops[i])) join_loss(slot, *loss, operands);
       state.ops.push_back(std::move(operands));
+    }
+  }
+
+  /// The kernel of a layer that does the loss, too, reads and writes what that one does beside the tensor between them.
+  void join_loss(int slot, const Operator& loss, Operands& operands) const {
+    for (std::size_t k = 1; k < loss.inputs.size(); ++k) {
+      operands.inputs.push_back(find(slot, plan_.values, loss.inputs[k]));
+      if (options_.training) operands.saved_inputs.push_back(operands.inputs.back());
+    }
+    operands.outputs.clear();
+    operands.output_gradients.clear();
+    for (const TensorId tensor : loss.outputs) {
+      operands.outputs.push_back(find(slot, plan_.values, tensor));
+      operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
     }
   }
 

@@ -1,12 +1,11 @@
 // Losses of each sample, whose gradient is weighed by row: cross-entropy (means over positions), mean squared error.
 #include <algorithm>
-#include <cmath>
 
+#include "kernels/onednn/cross_entropy_rows.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/parallel.h"
 #include "kernels/onednn/row_loops.h"
 #include "kernels/onednn/vector_clones.h"
-#include "kernels/reference/index_check.h"
 
 namespace millrace::kernels::onednn {
 namespace {
@@ -14,72 +13,48 @@ namespace {
 class CrossEntropy : public OpKernel {
  public:
   explicit CrossEntropy(const Site& site)
-      : op_(site.op),
-        threads_(site.threads),
-        rows_(site.rows),
-        positions_(element_count(site.input_dims(1))),
-        classes_(site.input_dims(0).back()) {}
+      : threads_(site.threads),
+        shape_{&site.op, site.rows, element_count(site.input_dims(1)), site.input_dims(0).back()} {}
 
   /// Each row is read before its gradient is written: logits of a large vocabulary exist once.
   bool overwrites_input() const override { return true; }
 
-  /// Of each position its loss and whether it is right; and for each thread a line of exponentials.
-  std::int64_t scratch_bytes() const override {
-    return aligned(2 * rows_ * positions_ * kFloatBytes) + threads_ * aligned(classes_ * kFloatBytes);
-  }
+  /// The results of each position; and for each thread a line of exponentials.
+  std::int64_t scratch_bytes() const override { return results_bytes() + threads_ * line_bytes(); }
 
   void forward(const OpCall& call) override {
-    float* const results = scratch(call);
-    float* const lines = results + aligned(2 * rows_ * positions_ * kFloatBytes) / kFloatBytes;
-    check_labels(call);
+    auto* const results = static_cast<PositionResult*>(call.scratch);
+    float* const lines = scratch(call) + results_bytes() / kFloatBytes;
+    check_labels(shape_, indices(call, 1));
     each_position([&](std::int64_t i, int thread) {
-      const float* x = input(call) + i * classes_;
-      const std::int32_t right = indices(call, 1)[i];
-      const float most = row_max(x, classes_);
-      float* line = lines + thread * aligned(classes_ * kFloatBytes) / kFloatBytes;
-      results[2 * i] = most + std::log(row_exp(x, most, line, classes_)) - x[right];
-      const bool first = std::find(x, x + right, most) == x + right;  // the lowest index wins ties
-      results[2 * i + 1] = first && x[right] == most ? 1.0F : 0.0F;
+      results[i] = position_result(input(call) + i * shape_.classes, indices(call, 1)[i],
+                                   lines + thread * line_bytes() / kFloatBytes, shape_.classes);
     });
-    for (std::int64_t n = 0; n < rows_; ++n) {
-      double loss = 0;
-      double correct = 0;
-      for (std::int64_t i = n * positions_; i < (n + 1) * positions_; ++i) {
-        loss += static_cast<double>(results[2 * i]);
-        correct += static_cast<double>(results[2 * i + 1]);
-      }
-      output(call, 0)[n] = static_cast<float>(loss / static_cast<double>(positions_));
-      output(call, 1)[n] = static_cast<float>(correct / static_cast<double>(positions_));
-    }
+    mean_results(shape_, results, output(call, 0), output(call, 1));
   }
 
-  // dx = row weight / positions · (softmax(x) − onehot(label)).
   void backward_input(const OpCall& call) override {
     if (!input_gradient(call)) return;
     each_position([&](std::int64_t i, int) {
-      const float* x = input(call) + i * classes_;
-      float* dx = input_gradient(call) + i * classes_;
-      const float weight = output_gradient(call)[i / positions_] / static_cast<float>(positions_);
-      row_scale(dx, weight / row_exp(x, row_max(x, classes_), dx, classes_), classes_);
-      dx[indices(call, 1)[i]] -= weight;
+      const std::int64_t at = i * shape_.classes;
+      const float weight = output_gradient(call)[i / shape_.positions] / static_cast<float>(shape_.positions);
+      position_gradient(input(call) + at, indices(call, 1)[i], weight, input_gradient(call) + at, shape_.classes);
     });
   }
 
  private:
-  void check_labels(const OpCall& call) const {
-    for (std::int64_t i = 0; i < rows_ * positions_; ++i) {
-      reference::checked_index(indices(call, 1)[i], classes_, op_, i / positions_);
-    }
+  std::int64_t results_bytes() const {
+    return aligned(shape_.all_positions() * static_cast<std::int64_t>(sizeof(PositionResult)));
   }
+  std::int64_t line_bytes() const { return aligned(shape_.classes * kFloatBytes); }
 
   template <class F>
   void each_position(F&& f) const {
-    parallel_tasks(threads_, rows_ * positions_, rows_ * positions_ * classes_, f);
+    parallel_tasks(threads_, shape_.all_positions(), shape_.all_positions() * shape_.classes, f);
   }
 
-  const Operator& op_;
   int threads_;
-  std::int64_t rows_, positions_, classes_;
+  CrossEntropyShape shape_;
 };
 
 MILLRACE_VECTOR_CLONES void scaled_difference(const float* x, const float* y, float factor, float* z, std::int64_t n) {

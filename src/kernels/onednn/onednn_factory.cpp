@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include "kernels/onednn/layout_adapter.h"
+#include "kernels/onednn/logits_loss.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/parallel.h"
 #include "kernels/onednn/row_loops.h"
@@ -113,7 +114,8 @@ OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& opti
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_),
       absorbed_(absorbed_relus(stage, layouts_, options)),
-      rebuilt_(rebuilt_operators(stage, absorbed_, options)) {}
+      rebuilt_(rebuilt_operators(stage, absorbed_, options)),
+      fused_(layer_of_fused_loss(stage, options)) {}
 
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);
@@ -124,7 +126,8 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
     const bool back = graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
     return make_conv2d(site, layouts_, variants_, back);
   }
-  if (absorbed(id)) return std::make_unique<AbsorbedKernel>();
+  if (id == fused_) return make_logits_loss(site, graph_.op(graph_.loss()));
+  if (absorbed(id) || (fused_ >= 0 && id == graph_.loss())) return std::make_unique<AbsorbedKernel>();
   if (is_relu_host(op)) {
     const auto readers = graph_.consumers(op.outputs[0]);
     const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return absorbed(reader); });
@@ -142,6 +145,7 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
 }
 
 std::int64_t OnednnFactory::tensor_bytes(TensorId tensor) const {
+  if (fused_ >= 0 && tensor == graph_.op(fused_).outputs[0]) return 0;
   return layouts_.elements(tensor) * kFloatBytes;  // indices take four bytes too
 }
 

@@ -19,6 +19,7 @@ class OnednnFactory : public KernelFactory {
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
+  const Operator* fused_loss(OpId op) const override { return op == fused_ ? &graph_.op(graph_.loss()) : nullptr; }
   bool rebuilt(OpId op) const override { return rebuilt_.contains(op); }
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
@@ -33,6 +34,7 @@ class OnednnFactory : public KernelFactory {
   Layouts layouts_;
   std::unordered_set<OpId> absorbed_;  // ReLUs that batch norms and sums do
   std::unordered_set<OpId> rebuilt_;   // whose output is made twice
+  OpId fused_;                         // the layer that does the loss, too; -1: none
 };
 
 }  // namespace millrace::kernels::onednn

@@ -6,6 +6,7 @@ set(ONEDNN_SOURCES
   onednn/conv2d.cpp
   onednn/convolution_shape.cpp
   onednn/convolution_variants.cpp
+  onednn/cross_entropy_rows.cpp
   onednn/dnnl_api.cpp
   onednn/dropout.cpp
   onednn/elementwise.cpp
@@ -15,6 +16,7 @@ set(ONEDNN_SOURCES
   onednn/layout_adapter.cpp
   onednn/layouts.cpp
   onednn/linear.cpp
+  onednn/logits_loss.cpp
   onednn/losses.cpp
   onednn/matrix_product.cpp
   onednn/movement.cpp

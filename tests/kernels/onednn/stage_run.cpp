@@ -60,6 +60,8 @@ PreparedStage::PreparedStage(const StageGraph& stage_graph, Device& device, Prec
   compile.slots = options.slots;
   compile.training = options.training;
   compile.split_backward = options.split;
+  compile.recompute = options.recompute;
+  compile.plain = options.plain;
   executable = device.compile(stage, parameters, compile);
   samples.resize(static_cast<std::size_t>(options.rows));
   std::iota(samples.begin(), samples.end(), 40);

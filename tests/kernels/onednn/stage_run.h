@@ -22,6 +22,8 @@ struct StageRunOptions {
   int slots = 1;  ///< micro-batches; all go forward before the first goes backward
   bool training = true;
   bool split = false;
+  std::vector<OpId> recompute{};
+  bool plain = false;
 };
 
 /// Numbers by tensor name; activations of the last micro-batch, gradients of parameters summed over all.
