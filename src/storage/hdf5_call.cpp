@@ -1,6 +1,7 @@
 // How this room calls HDF5: one thread at a time, no printing, every return code checked. Private to the room.
 #include "storage/hdf5_call.h"
 
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,9 +17,18 @@ std::recursive_mutex& library_mutex() {
   return mutex;
 }
 
+// Of a system call that failed the library tells all it knows, addresses too; what it was and why is enough.
+std::string short_cause(const std::string& text) {
+  constexpr std::string_view kMessage = "error message = '";
+  const auto message = text.find(kMessage), colon = text.find(": ");
+  if (message == std::string::npos || colon == std::string::npos) return text;
+  const std::string why = text.substr(message + kMessage.size());
+  return text.substr(0, colon + 2) + why.substr(0, why.find('\''));
+}
+
 herr_t collect(unsigned, const H5E_error2_t* error, void* into) {
   auto& causes = *static_cast<std::vector<std::string>*>(into);
-  if (error->desc != nullptr && error->desc[0] != '\0') causes.emplace_back(error->desc);
+  if (error->desc != nullptr && error->desc[0] != '\0') causes.push_back(short_cause(error->desc));
   return 0;
 }
 
