@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,7 +31,8 @@ namespace millrace::app {
 namespace {
 
 constexpr double kFlopsOfRun = 50e9;         // half a second of one core
-constexpr Seconds kTimeOfSizeAtStart{0.05};  // where a command measures before it begins
+constexpr Seconds kTimeOfSizeAtStart{0.05};  // where a command measures before it begins,
+constexpr Seconds kTimeOfCut{0.2};           // and again a few sizes of one plan
 
 double flops_per_row(const Graph& graph) {
   double flops = 0;
@@ -117,6 +119,27 @@ std::string measured_line(const Session& session) {
   return line + fmt::format("; in {}", format(Seconds(session.measuring_s)));
 }
 
+// On all ranks side by side.
+cost::Profile measure_operators(const Session& session, std::vector<std::int64_t> rows, Seconds time_of_size,
+                                probe::Stages stages, const comm::World& world) {
+  const auto device = device_for_measuring(session);
+  probe::ProfileOptions options;
+  options.rows = std::move(rows);
+  options.precision = session.experiment.train.precision;
+  options.seed = session.experiment.seed;
+  options.stages = std::move(stages);
+  options.time_of_size = time_of_size;
+  if (world.size() > 1) options.together = [&world] { world.barrier(); };
+  cost::Profile profile = probe::profile_operators(session.graph, *device, options, optimizer_step(session));
+  profile.cpu = probe::processor_name();
+  profile.threads = threads_of(session);
+  return profile;
+}
+
+cost::Profile those_of_root(const cost::Profile& profile, const comm::World& world) {
+  return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
+}
+
 }  // namespace
 
 std::unique_ptr<cost::CostModel> make_costs(const Session& session) { return make_costs(session, session.cluster); }
@@ -159,18 +182,38 @@ cost::Profile measure_profile(const Session& session, const std::vector<std::int
     }
     return std::string();
   });
-  const auto device = device_for_measuring(session);
-  probe::ProfileOptions options;
-  options.rows = rows;
-  options.precision = session.experiment.train.precision;
-  options.seed = session.experiment.seed;
-  options.time_of_size = time_of_size;
-  if (world.size() > 1) options.together = [&world] { world.barrier(); };
-  cost::Profile profile = probe::profile_operators(session.graph, *device, options, optimizer_step(session));
-  profile.cpu = probe::processor_name();
-  profile.threads = threads_of(session);
+  cost::Profile profile = measure_operators(session, rows, time_of_size, {}, world);
   if (has_ranks(session, world)) profile.job = measure_job(session, world);
-  return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
+  return those_of_root(profile, world);
+}
+
+void measure_as_cut(Session& session, const Program& program, const comm::World& world) {
+  if (!session.experiment.costs.measured) return;
+  probe::Stages stages;
+  std::set<std::int64_t> sizes;
+  for (const ProgramStage& stage : program.stages) {
+    if (stage.ref.pipeline == 0) stages.push_back(stage.ops);
+    for (const std::vector<RowInterval>& micro_batch : stage.rows) {
+      for (const RowInterval rows : micro_batch) sizes.insert(rows.size());
+    }
+  }
+  if (stages.size() < 2) return;  // nothing crosses
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t longest = rows_to_measure(session).back();
+  sizes.erase(0);
+  sizes.erase(sizes.upper_bound(longest), sizes.end());
+  if (sizes.empty()) sizes.insert(longest);
+  const std::size_t count = stages.size();
+  cost::Profile profile =
+      measure_operators(session, {sizes.begin(), sizes.end()}, kTimeOfCut, std::move(stages), world);
+  profile.job = session.profile->job;
+  session.profile = std::make_shared<cost::Profile>(those_of_root(profile, world));
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  session.measuring_s += took;
+  if (world.root()) {
+    log::notice(fmt::format("costs: measured again, cut into the plan's {}; in {}",
+                            counted(static_cast<std::int64_t>(count), "stage"), format(Seconds(took))));
+  }
 }
 
 void take_measured_costs(Session& session, const Arguments& arguments, const comm::World& world) {

@@ -8,6 +8,7 @@
 #include "app/session.h"
 #include "comm/mpi/world.h"
 #include "cost/profile.h"
+#include "program/program.h"
 
 namespace millrace::app {
 
@@ -20,6 +21,11 @@ std::vector<std::int64_t> rows_to_measure(const Session& session);
 /// \throws InvalidInput  (SharedError) a graph that cannot be trained. Collective.
 cost::Profile measure_profile(const Session& session, const std::vector<std::int64_t>& rows, Seconds time_of_size,
                               const comm::World& world);
+
+/// With `costs: measured` and a plan of several stages: measures again with the network cut as the first pipeline of
+/// `program` is, in micro-batches of its sizes, so that what a border costs the operators beside it is predicted.
+/// Collective.
+void measure_as_cut(Session& session, const Program& program, const comm::World& world);
 
 /// Does what `costs` says: reads or measures the profile, and on `cluster: local` measures the speeds of the ranks and
 /// the links between them. Collective.

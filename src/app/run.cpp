@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "app/emulation.h"
 #include "app/kernel_variants.h"
+#include "app/measured_costs.h"
 #include "app/planning.h"
 #include "app/run_record.h"
 #include "app/run_resume.h"
@@ -80,6 +81,7 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     return make_programs(session, chosen.plan, source->samples(dataset::Split::train),
                          source->samples(dataset::Split::test), transport.largest_tag());
   });
+  measure_as_cut(session, programs.train.front(), world);
   // 4. where it is kept
   const runtime::TrainingCounters begun = checkpoint ? checkpoint->manifest.counters : runtime::TrainingCounters{};
   RunRecord record(session, chosen, programs, arguments, world, begun);

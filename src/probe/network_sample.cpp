@@ -1,8 +1,11 @@
-// Compiles the network as one stage and fills its border.
+// Compiles the stages of the network, fills their border, and carries what crosses between them.
 #include "probe/network_sample.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "base/random.h"
 #include "graph/data_range.h"
@@ -34,35 +37,83 @@ void fill_reals(void* to, std::int64_t count, const Random& random) {
   for (std::int64_t i = drawn; i < count; ++i) values[i] = values[i - kCycle];
 }
 
+template <class Real>
+void add_reals(void* to, const std::vector<std::byte>& terms) {
+  Real* sums = static_cast<Real*>(to);
+  const Real* values = reinterpret_cast<const Real*>(terms.data());
+  for (std::size_t i = 0; i < terms.size() / sizeof(Real); ++i) sums[i] += values[i];
+}
+
 }  // namespace
 
 NetworkSample::NetworkSample(const Graph& graph, kernels::Device& device, kernels::Precision precision,
-                             std::uint64_t seed)
+                             std::uint64_t seed, Stages stages)
     : graph_(graph),
       device_(device),
       seed_(seed),
-      stage_(make_stage_graph(graph, all_operators(graph))),
-      parameters_(stage_, stored(stage_), precision) {
+      whole_(make_stage_graph(graph, all_operators(graph))),
+      parameters_(whole_, stored(whole_), precision) {
+  if (stages.empty()) stages.push_back(whole_.ops);
+  for (const std::vector<OpId>& ops : stages) parts_.push_back({make_stage_graph(graph, ops), nullptr});
+  connect();
   parameters_.initialize(seed);
 }
 
+void NetworkSample::connect() {
+  std::map<TensorId, std::size_t> makers;
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    const StageGraph& stage = parts_[s].graph;
+    for (const TensorId input : stage.inputs) {
+      if (graph_.tensor(input).role != Role::activation) continue;
+      const bool gradient = std::binary_search(stage.gradient_inputs.begin(), stage.gradient_inputs.end(), input);
+      messages_.push_back({input, makers.at(input), s, gradient, {}});
+    }
+    for (const TensorId output : stage.outputs) makers[output] = s;
+  }
+}
+
 void NetworkSample::compile(std::int64_t rows) {
-  executable_.reset();  // one at a time is enough memory
+  for (Part& part : parts_) part.executable.reset();  // one size at a time is enough memory
+  rows_ = rows;
   kernels::CompileOptions options;
   options.rows = rows;
   options.seed = seed_;
-  executable_ = device_.compile(stage_, parameters_, options);
   samples_.resize(static_cast<std::size_t>(rows));
   std::iota(samples_.begin(), samples_.end(), 0);
-  for (const TensorId input : stage_.inputs) fill(input);
+  for (Part& part : parts_) {
+    part.executable = device_.compile(part.graph, parameters_, options);
+    for (const TensorId input : part.graph.inputs) {
+      if (graph_.tensor(input).role != Role::activation) fill(part, input);
+    }
+  }
+  for (Message& message : messages_) {
+    const TensorShape& shape = graph_.tensor(message.tensor).shape;
+    const std::int64_t size = shape.element == ElementType::index ? static_cast<std::int64_t>(sizeof(std::int32_t))
+                                                                  : kernels::real_bytes(parameters_.precision());
+    message.data.resize(static_cast<std::size_t>(rows * shape.elements_per_sample() * size));
+  }
   parameters_.zero_gradients();
 }
 
-void NetworkSample::fill(TensorId input) {
+void NetworkSample::observe(kernels::KernelObserver* observer) {
+  observer_ = observer;
+  for (Part& part : parts_) part.executable->observe_kernels(observer);
+}
+
+kernels::ExecutableBytes NetworkSample::bytes() const {
+  kernels::ExecutableBytes sum{0, 0, 1};
+  for (const Part& part : parts_) {
+    sum.per_slot += part.executable->bytes().per_slot;
+    sum.workspace += part.executable->bytes().workspace;
+  }
+  return sum;
+}
+
+void NetworkSample::fill(Part& part, TensorId input) {
   const Tensor& tensor = graph_.tensor(input);
   const Random random(seed_, "probe." + tensor.name);
-  const std::int64_t count = tensor.shape.elements_per_sample() * executable_->rows();
-  void* to = executable_->input(0, input);
+  const std::int64_t count = tensor.shape.elements_per_sample() * rows_;
+  void* to = part.executable->input(0, input);
   if (tensor.shape.element == ElementType::index) {
     const std::int64_t bound = tensor.role == Role::label ? label_classes(graph_) : index_bound(graph_, input);
     const auto below = static_cast<std::uint64_t>(std::max<std::int64_t>(bound, 1));
@@ -79,16 +130,64 @@ void NetworkSample::fill(TensorId input) {
 void NetworkSample::forward() {
   kernels::BatchContext context;
   context.samples = samples_;
-  context.valid_rows = executable_->rows();
-  context.row_weight = 1.0 / static_cast<double>(executable_->rows());
-  executable_->forward(0, context);
+  context.valid_rows = rows_;
+  context.row_weight = 1.0 / static_cast<double>(rows_);
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    Part& part = parts_[s];
+    for (const Message& message : messages_) {
+      if (message.to != s) continue;
+      std::memcpy(part.executable->input(0, message.tensor), message.data.data(), message.data.size());
+    }
+    part.executable->forward(0, context);
+    bool sends = false;
+    for (Message& message : messages_) {
+      if (message.from != s) continue;
+      std::memcpy(message.data.data(), part.executable->output(0, message.tensor), message.data.size());
+      sends = true;
+    }
+    if (sends && observer_ != nullptr) observer_->ran(part.graph.ops.back(), kernels::Pass::forward);
+  }
   seed_loss();
 }
 
+void NetworkSample::backward() {
+  for (std::size_t s = parts_.size(); s-- > 0;) {
+    Part& part = parts_[s];
+    std::set<TensorId> begun;  // gradients that one reader has given
+    for (auto message = messages_.rbegin(); message != messages_.rend(); ++message) {  // the last reader's is first
+      if (message->from != s || !message->has_gradient) continue;
+      take_gradient(*message, begun.insert(message->tensor).second);
+    }
+    part.executable->backward(0);
+    bool sends = false;
+    for (Message& message : messages_) {
+      if (message.to != s || !message.has_gradient) continue;
+      std::memcpy(message.data.data(), part.executable->input_gradient(0, message.tensor), message.data.size());
+      sends = true;
+    }
+    if (sends && observer_ != nullptr) observer_->ran(part.graph.ops.front(), kernels::Pass::backward_input);
+  }
+}
+
+void NetworkSample::take_gradient(const Message& message, bool first) {
+  void* const to = parts_[message.from].executable->output_gradient(0, message.tensor);
+  if (first) {
+    std::memcpy(to, message.data.data(), message.data.size());
+  } else if (parameters_.precision() == kernels::Precision::fp64) {
+    add_reals<double>(to, message.data);
+  } else {
+    add_reals<float>(to, message.data);
+  }
+}
+
 void NetworkSample::seed_loss() {
-  void* gradient = executable_->output_gradient(0, graph_.op(graph_.loss()).outputs[0]);
-  const double weight = 1.0 / static_cast<double>(executable_->rows());
-  for (std::int64_t row = 0; row < executable_->rows(); ++row) {
+  const auto has_loss = [&](const Part& part) {
+    return std::binary_search(part.graph.ops.begin(), part.graph.ops.end(), graph_.loss());
+  };
+  Part& part = *std::find_if(parts_.begin(), parts_.end(), has_loss);
+  void* gradient = part.executable->output_gradient(0, graph_.op(graph_.loss()).outputs[0]);
+  const double weight = 1.0 / static_cast<double>(rows_);
+  for (std::int64_t row = 0; row < rows_; ++row) {
     if (parameters_.precision() == kernels::Precision::fp64) {
       static_cast<double*>(gradient)[row] = weight;
     } else {

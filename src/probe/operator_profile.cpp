@@ -62,7 +62,7 @@ cost::MeasuredSize measure(const Graph& graph, NetworkSample& sample, std::int64
                            const ProfileOptions& options) {
   sample.compile(rows);
   Stopwatch watch(graph);
-  sample.executable().observe_kernels(&watch);
+  sample.observe(&watch);
   Repetitions all;
   all.passes.resize(static_cast<std::size_t>(graph.size()));
   constexpr std::array kPasses{kernels::Pass::forward, kernels::Pass::backward_input, kernels::Pass::backward_weight};
@@ -92,8 +92,8 @@ cost::MeasuredSize measure(const Graph& graph, NetworkSample& sample, std::int64
     if (i >= options.least_repetitions && since(begun) > options.time_of_size.value()) break;
     run(true);
   }
-  sample.executable().observe_kernels(nullptr);
-  return summed_up(all, rows, sample.executable().bytes());
+  sample.observe(nullptr);
+  return summed_up(all, rows, sample.bytes());
 }
 
 // Each tensor belongs to the first operator that uses it.
@@ -137,7 +137,7 @@ cost::Profile profile_operators(const Graph& graph, kernels::Device& device, con
   profile.graph_digest = graph.digest();
   profile.kernels = std::string(device.name());
   profile.precision = options.precision == kernels::Precision::fp64 ? "fp64" : "fp32";
-  NetworkSample sample(graph, device, options.precision, options.seed);
+  NetworkSample sample(graph, device, options.precision, options.seed, options.stages);
   for (const std::int64_t rows : options.rows) profile.sizes.push_back(measure(graph, sample, rows, options));
   profile.operators = measure_steps(graph, sample, options, make_step);
   return profile;

@@ -10,6 +10,7 @@
 #include "cost/profile.h"
 #include "graph/graph.h"
 #include "kernels/device.h"
+#include "probe/network_sample.h"
 
 namespace millrace::probe {
 
@@ -22,6 +23,7 @@ struct ProfileOptions {
   std::vector<std::int64_t> rows;  ///< of the micro-batches to measure, ascending
   kernels::Precision precision = kernels::Precision::fp32;
   std::uint64_t seed = 1;
+  Stages stages{};             ///< that the network is cut into, as a plan does; empty: it is one
   Seconds time_of_size{0.25};  ///< repetitions of one size go on for so long,
   int least_repetitions = 5;   ///< and are at least so many: an odd number has a middle
   int most_repetitions = 101;
@@ -30,9 +32,9 @@ struct ProfileOptions {
   std::function<void()> together{};
 };
 
-/// The network runs as a whole, as one stage, and its kernels are told apart by a KernelObserver: caches and layouts
-/// are those of training. The first run of each size warms up and does not count. Of `cpu` and `threads` nothing is
-/// filled in. \pre the graph trains.
+/// The network runs as a whole, stage after stage on one rank, and its kernels are told apart by a KernelObserver:
+/// caches, layouts and, where it is cut, borders are those of training. The first run of each size warms up and does
+/// not count. Of `cpu` and `threads` nothing is filled in. \pre the graph trains.
 cost::Profile profile_operators(const Graph& graph, kernels::Device& device, const ProfileOptions& options,
                                 const MakeStep& make_step);
 

@@ -150,6 +150,20 @@ TEST(Profiles, UnequalRanksGetSharesBySpeed) {
   EXPECT_NEAR(planned.at("plans").at(0).at("stages").at(0).at("shares").at(0).get<double>(), 10.0 / 11, 1e-9);
 }
 
+// Borders cost the operators beside them, which only the plan knows.
+TEST(Profiles, ARunMeasuresAgainAsItsPlanCutsTheNetwork) {
+  const Workplace place;
+  place.write("e.yaml", tiny("costs: measured\ntrain: {iterations: 2}\n"
+                             "plan: {stages: 2, pipelines: 1, micro_batches: 2}\n"));
+  const Outcome cut = place.run({"run", "e.yaml"}, {2});
+  expect_done(place, cut);
+  EXPECT_THAT(cut.err, HasSubstr("costs: measured again, cut into the plan's 2 stages; in"));
+  const Outcome whole =
+      place.run({"run", "e.yaml", "--overwrite", "--set", "plan.stages=1", "--set", "plan.pipelines=2"}, {2});
+  expect_done(place, whole);
+  EXPECT_THAT(whole.err, Not(HasSubstr("measured again")));
+}
+
 TEST(Profiles, MeasuredAloneAndNotWhereNothingIsMeasured) {
   const Workplace place;
   place.write("e.yaml", tiny("costs: measured\n"));

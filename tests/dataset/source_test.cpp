@@ -1,8 +1,8 @@
 // Sources feed what INTERFACES 9 says: normalised images, windows of text, synthetic numbers; and check their file.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <fstream>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

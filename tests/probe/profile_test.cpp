@@ -1,6 +1,8 @@
 // Profiles of real kernels are complete; how long they take is the machine's business.
 #include "probe/operator_profile.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "models/registry.h"
@@ -61,6 +63,39 @@ TEST(Profile, ReferenceKernelsInDouble) {
       profile_operators(graph, *device, options, [](kernels::StageParameters&) { return [](std::size_t) {}; });
   EXPECT_EQ(profile.precision, "fp64");
   EXPECT_EQ(profile.sizes.front().operators.size(), graph.operators().size());
+}
+
+// Readers in two other stages give their gradients to one tensor, and messages pass stages by.
+TEST(NetworkSample, StagesComputeTheGradientsOfTheWhole) {
+  const Graph graph = models::make("resnet", {{"blocks", "[1, 1]"}, {"width", "4"}, {"image", "8"}, {"classes", "3"}});
+  const auto device = kernels::make_device("reference", kernels::Precision::fp64);
+  Stages stages;
+  for (OpId op = 0; op < graph.size(); ++op) stages.push_back({op});
+  NetworkSample whole(graph, *device, kernels::Precision::fp64, 1);
+  NetworkSample cut(graph, *device, kernels::Precision::fp64, 1, stages);
+  std::vector<double> gradients[2];
+  for (NetworkSample* sample : {&whole, &cut}) {
+    sample->compile(3);
+    sample->forward();
+    sample->backward();
+    const auto& order = sample->parameters().order();
+    const double* values = static_cast<const double*>(sample->parameters().gradient_range(0));
+    auto& to = gradients[sample == &whole ? 0 : 1];
+    to.assign(values, values + sample->parameters().range_elements(0, order.size()));
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+  EXPECT_GT(*std::max_element(gradients[0].begin(), gradients[0].end()), 0);
+}
+
+TEST(Profile, OperatorsOfStages) {
+  const Graph graph = models::make("mlp", {{"inputs", "8"}, {"hidden", "[8]"}, {"classes", "3"}});
+  const auto device = kernels::make_device("reference", kernels::Precision::fp32);
+  ProfileOptions options = short_options();
+  options.stages = {{0}, {1, 2, 3}};
+  const cost::Profile profile =
+      profile_operators(graph, *device, options, [](kernels::StageParameters&) { return [](std::size_t) {}; });
+  ASSERT_EQ(profile.sizes.back().operators.size(), 4U);
+  for (const cost::MeasuredPasses& passes : profile.sizes.back().operators) EXPECT_GT(passes.forward.median, 0_s);
 }
 
 TEST(DeviceSpeed, TakesSomeTime) {
