@@ -1,10 +1,9 @@
-// Names of the work, and the race between the algorithms.
+// Names of the work, the other algorithms, and the race between them.
 #include "kernels/onednn/convolution_variants.h"
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,7 @@ constexpr double kLeastFlops = 2e7;   // of a pass that is worth one
 constexpr double kLeastGain = 1.1;    // what another algorithm has to be faster by: it rounds more, and takes scratch
 constexpr const char* kDirect = "direct";
 constexpr const char* kWinograd = "winograd";
+constexpr const char* kChannelsLast = "channels last";
 
 double row_flops(const ConvolutionShape& shape) {
   const auto product = [](const memory::dims& dims, std::size_t from) {
@@ -47,20 +47,41 @@ bool can_be_winograd(const ConvolutionShape& shape) {
   return memory::dims(shape.weights.begin() + 2, shape.weights.end()) == three && shape.strides == one;
 }
 
-std::optional<ConvolutionPass> make_winograd(const Engine& engine, Pass pass, const ConvolutionShape& shape,
-                                             const MemoryDesc& source, const MemoryDesc& destination) {
-  try {
-    return make_convolution(engine, pass, shape, source, destination, dnnl::algorithm::convolution_winograd);
-  } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented) throw;
-    return std::nullopt;
-  }
+/// Where channels do not fill their blocks, other layouts leave out the products with zeros.
+bool can_be_channels_last(const ConvolutionShape& shape, int block) {
+  return block > 0 && (shape.source[1] % block != 0 || shape.destination[1] % block != 0);
 }
 
-/// A pass on tensors of its own, all zeros: values do not change its time.
+struct Algorithm {
+  const char* name;
+  ConvolutionPass pass;
+};
+
+/// The other algorithms for tensors of these layouts, as far as they are offered. Passes may want other layouts.
+std::vector<Algorithm> other_algorithms(const Engine& engine, Pass pass, const ConvolutionShape& shape,
+                                        const MemoryDesc& source, const MemoryDesc& destination) {
+  std::vector<Algorithm> found;
+  const auto add = [&](const char* name, const MemoryDesc& from, const MemoryDesc& to, dnnl::algorithm algorithm) {
+    try {
+      found.push_back({name, make_convolution(engine, pass, shape, from, to, algorithm)});
+    } catch (const dnnl::error& error) {
+      if (error.status != dnnl_unimplemented) throw;
+    }
+  };
+  if (can_be_winograd(shape)) add(kWinograd, source, destination, dnnl::algorithm::convolution_winograd);
+  if (can_be_channels_last(shape, channel_block(source))) {
+    add(kChannelsLast, channels_last_desc(shape.source), channels_last_desc(shape.destination),
+        dnnl::algorithm::convolution_direct);
+  }
+  return found;
+}
+
+/// A pass on tensors of its own, all zeros: values do not change its time. With the reorders that it needs where
+/// tensors lie as `source` and `destination` say.
 class LonePass {
  public:
-  LonePass(const Engine& engine, Pass pass, bool bias, const ConvolutionPass& made) {
+  LonePass(const Engine& engine, Pass pass, bool bias, const ConvolutionPass& made, const MemoryDesc& source,
+           const MemoryDesc& destination) {
     const bool backward_data = pass == Pass::backward_data;
     const bool backward_weights = pass == Pass::backward_weights;
     Primitive::Arguments arguments{{backward_data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, made.source},
@@ -70,27 +91,44 @@ class LonePass {
     if (bias && !backward_data) {
       arguments.emplace_back(backward_weights ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, made.bias);
     }
-    primitive_ = Primitive(engine, made.primitive, arguments);
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      tensors_.emplace_back(static_cast<std::int64_t>(arguments[i].second.get_size()));
-      primitive_.bind(i, tensors_.back().at(0));
-    }
+    const auto reorder = [&](const MemoryDesc& from, const MemoryDesc& to) {
+      if (from == to) return;
+      Reorder one = make_reorder(engine, from, to);
+      bind(one.primitive, {from, to}, one.scratch);
+      steps_.push_back(std::move(one.primitive));
+    };
+    if (!backward_data) reorder(source, made.source);
+    if (pass != Pass::forward) reorder(destination, made.destination);
+    Primitive primitive(engine, made.primitive, arguments);
+    std::vector<MemoryDesc> tensors;
+    for (const auto& argument : arguments) tensors.push_back(argument.second);
+    bind(primitive, tensors, 0);
+    steps_.push_back(std::move(primitive));
+    if (backward_data) reorder(made.source, source);
+    if (pass == Pass::forward) reorder(made.destination, destination);
   }
 
-  void run() { primitive_.execute(); }
+  void run() {
+    for (Primitive& step : steps_) step.execute();
+  }
 
  private:
-  Primitive primitive_;
+  /// Gives each argument memory, and behind them one of `more` bytes if there are any.
+  void bind(Primitive& primitive, const std::vector<MemoryDesc>& tensors, std::int64_t more) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      primitive.bind(i, tensors_.emplace_back(static_cast<std::int64_t>(tensors[i].get_size())).at(0));
+    }
+    if (more > 0) primitive.bind(tensors.size(), tensors_.emplace_back(more).at(0));
+  }
+
+  std::vector<Primitive> steps_;
   std::vector<Block> tensors_;
 };
 
-VariantChoice choose(const Engine& engine, Pass pass, const ConvolutionShape& shape, const MemoryDesc& source,
-                     const MemoryDesc& destination) {
-  const auto winograd = make_winograd(engine, pass, shape, source, destination);
-  if (!winograd) return {kDirect, {}};
-  LonePass direct(engine, pass, shape.bias, make_convolution(engine, pass, shape, source, destination));
-  LonePass other(engine, pass, shape.bias, *winograd);
-  return choose_fastest({{kDirect, [&] { direct.run(); }}, {kWinograd, [&] { other.run(); }}}, kLeastGain);
+std::vector<Contender> contenders_of(std::vector<std::pair<const char*, LonePass>>& passes) {
+  std::vector<Contender> contenders;
+  for (auto& [name, pass] : passes) contenders.push_back({name, [&one = pass] { one.run(); }});
+  return contenders;
 }
 
 VariantChoice choose_on_fewer_rows(const Engine& engine, Pass pass, ConvolutionShape shape,
@@ -104,7 +142,14 @@ VariantChoice choose_on_fewer_rows(const Engine& engine, Pass pass, ConvolutionS
   };
   const MemoryDesc source = fewer(direct.source), destination = fewer(direct.destination);
   shape.source[0] = shape.destination[0] = rows;
-  return choose(engine, pass, shape, source, destination);
+  std::vector<std::pair<const char*, LonePass>> passes;
+  const auto add = [&](const char* name, const ConvolutionPass& made) {
+    passes.emplace_back(name, LonePass(engine, pass, shape.bias, made, source, destination));
+  };
+  add(kDirect, make_convolution(engine, pass, shape, source, destination));
+  for (const Algorithm& other : other_algorithms(engine, pass, shape, source, destination)) add(other.name, other.pass);
+  if (passes.size() == 1) return {kDirect, {}};
+  return choose_fastest(contenders_of(passes), kLeastGain);
 }
 
 }  // namespace
@@ -118,31 +163,33 @@ std::string convolution_work(Pass pass, const ConvolutionShape& shape) {
 
 ConvolutionPass choose_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
                                    ConvolutionPass direct, Variants* variants) {
-  if (variants == nullptr || !can_be_winograd(shape)) return direct;
-  if (channel_block(direct.source) == 0 || channel_block(direct.destination) == 0) return direct;
+  const int block = channel_block(direct.source);
+  if (variants == nullptr || block == 0 || channel_block(direct.destination) != block) return direct;
+  if (!can_be_winograd(shape) && !can_be_channels_last(shape, block)) return direct;
   const std::string work = convolution_work(pass, shape);
   const VariantChoice* choice = variants->find(work);
   if (choice == nullptr && row_flops(shape) * static_cast<double>(measured_rows(shape)) >= kLeastFlops) {
     choice = variants->find_or_measure(work, [&] { return choose_on_fewer_rows(engine, pass, shape, direct); });
   }
-  if (choice == nullptr || choice->variant != kWinograd) return direct;
-  auto winograd = make_winograd(engine, pass, shape, direct.source, direct.destination);
-  return winograd ? *std::move(winograd) : std::move(direct);
+  if (choice == nullptr || choice->variant == kDirect) return direct;
+  for (Algorithm& other : other_algorithms(engine, pass, shape, direct.source, direct.destination)) {
+    if (choice->variant == other.name) return std::move(other.pass);
+  }
+  return direct;
 }
 
 double least_convolution_seconds(const Engine& engine, Pass pass, const ConvolutionShape& shape) {
-  const MemoryDesc source = any_desc(shape.source), destination = any_desc(shape.destination);
-  const ConvolutionPass direct = make_convolution(engine, pass, shape, source, destination);
-  LonePass standard(engine, pass, shape.bias, direct);
-  std::vector<Contender> contenders{{kDirect, [&] { standard.run(); }}};
-  std::optional<LonePass> other;
-  if (can_be_winograd(shape)) {
-    if (const auto winograd = make_winograd(engine, pass, shape, direct.source, direct.destination)) {
-      contenders.push_back({kWinograd, [&] { other->run(); }});
-      other.emplace(engine, pass, shape.bias, *winograd);
-    }
+  std::vector<std::pair<const char*, LonePass>> passes;
+  const auto add = [&](const char* name, const ConvolutionPass& made) {  // without reorders
+    passes.emplace_back(name, LonePass(engine, pass, shape.bias, made, made.source, made.destination));
+  };
+  const ConvolutionPass direct =
+      make_convolution(engine, pass, shape, any_desc(shape.source), any_desc(shape.destination));
+  add(kDirect, direct);
+  for (const Algorithm& other : other_algorithms(engine, pass, shape, direct.source, direct.destination)) {
+    add(other.name, other.pass);
   }
-  return least_seconds(contenders);
+  return least_seconds(contenders_of(passes));
 }
 
 }  // namespace millrace::kernels::onednn

@@ -1,4 +1,4 @@
-// Which algorithm each pass of a convolution uses: direct, or Winograd's where it was measured to be faster.
+// Which algorithm each pass of a convolution uses: direct, or Winograd's or one on other layouts where that is faster.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ namespace millrace::kernels::onednn {
 /// measured.
 std::string convolution_work(Pass pass, const ConvolutionShape& shape);
 
-/// `direct` or another algorithm for the same tensors, as `variants` knows it; work that is large enough is measured.
+/// `direct` or another algorithm, as `variants` knows it; work that is large enough is measured. The other one may want
+/// its tensors with channels last: where they do not fill their blocks that is faster, reorders counted.
 ConvolutionPass choose_convolution(const Engine& engine, Pass pass, const ConvolutionShape& shape,
                                    ConvolutionPass direct, Variants* variants);
 

@@ -60,6 +60,8 @@ MemoryDesc blocked_desc(const memory::dims& dims, int block) {
   return {dims, kFloat, block == 8 ? memory::format_tag::nChw8c : memory::format_tag::nChw16c};
 }
 
+MemoryDesc channels_last_desc(const memory::dims& dims) { return {dims, kFloat, memory::format_tag::nhwc}; }
+
 int channel_block(const MemoryDesc& desc) {
   for (const int block : {8, 16}) {
     if (desc == blocked_desc(desc.dims(), block)) return block;

@@ -34,6 +34,8 @@ MemoryDesc any_desc(const memory::dims& dims);
 MemoryDesc strided_desc(const memory::dims& dims, const memory::dims& strides);
 /// [n, C, H, W] with channels in blocks of 8 or 16: nChw8c, nChw16c.
 MemoryDesc blocked_desc(const memory::dims& dims, int block);
+/// [n, C, H, W] with the channels of a place beside each other: nhwc.
+MemoryDesc channels_last_desc(const memory::dims& dims);
 /// Channels with those that fill up the last block; `block` 0: plain.
 constexpr std::int64_t padded(std::int64_t channels, int block) {
   return block == 0 ? channels : (channels + block - 1) / block * block;

@@ -46,18 +46,18 @@ bool has_winograd(const OpCase& op_case) {
   }
 }
 
-/// A table that names Winograd for all passes of a case.
+/// A table that names one algorithm for all passes of a case.
 class ConvolutionVariants : public ::testing::Test {
  protected:
   ConvolutionVariants() : folder_(fs::temp_directory_path() / fmt::format("millrace-winograd-{}", ::getpid())) {}
   ~ConvolutionVariants() override { fs::remove_all(folder_); }
 
-  std::shared_ptr<Variants> winograd(const OpCase& op_case) const {
-    auto variants = std::make_shared<Variants>(folder_, "test");
+  std::shared_ptr<Variants> all(const OpCase& op_case, const std::string& name) const {
+    auto variants = std::make_shared<Variants>(folder_, "test " + name);
     for (const onednn::Pass pass :
          {onednn::Pass::forward, onednn::Pass::backward_data, onednn::Pass::backward_weights}) {
-      variants->find_or_measure(onednn::convolution_work(pass, shape_of(op_case)), [] {
-        return VariantChoice{"winograd", {}};
+      variants->find_or_measure(onednn::convolution_work(pass, shape_of(op_case)), [&] {
+        return VariantChoice{name, {}};
       });
     }
     return variants;
@@ -77,7 +77,8 @@ TEST_F(ConvolutionVariants, WinogradRoundsALittleMore) {
     const OpCaseData data = op_case_data(op_case, made.graph, made.op);
     const OpCaseResult expected = run_op_case(op_case, data, *make_reference_device(), Precision::fp64);
     const OpCaseResult direct = run_op_case(op_case, data, *make_onednn_device(), Precision::fp32);
-    const OpCaseResult found = run_op_case(op_case, data, *make_onednn_device(winograd(op_case)), Precision::fp32);
+    const OpCaseResult found =
+        run_op_case(op_case, data, *make_onednn_device(all(op_case, "winograd")), Precision::fp32);
     EXPECT_NE(found.outputs, direct.outputs) << "another algorithm rounds otherwise";
     EXPECT_NE(found.input_gradients, direct.input_gradients);
     EXPECT_NE(found.parameter_gradients, direct.parameter_gradients);
@@ -89,11 +90,34 @@ TEST_F(ConvolutionVariants, WinogradRoundsALittleMore) {
   }
 }
 
+// Reordered there and back, with kernels and strides of any size.
+TEST_F(ConvolutionVariants, ChannelsLastRoundNoMore) {
+  const OpCase few{
+      "conv",           "conv2d", {{"out_channels", std::int64_t{50}}, {"kernel", List{5, 5}}, {"bias", true}},
+      {{{20, 12, 12}}}, 3,        3};
+  OpCase strided = convolution_case(24, 40, 9, 7, 1, false);
+  strided.attributes.set("stride", List{2, 2});
+  for (const OpCase& op_case : {few, strided}) {
+    SCOPED_TRACE(onednn::convolution_work(onednn::Pass::forward, shape_of(op_case)));
+    const OpCaseStage made = make_op_case_stage(op_case);
+    const OpCaseData data = op_case_data(op_case, made.graph, made.op);
+    const auto variants = all(op_case, "channels last");
+    const OpCaseResult expected = run_op_case(op_case, data, *make_reference_device(), Precision::fp64);
+    const OpCaseResult found = run_op_case(op_case, data, *make_onednn_device(variants), Precision::fp32);
+    EXPECT_EQ(variants->used().size(), 3U);
+    EXPECT_LT(relative_error(found.outputs[0], expected.outputs[0]), 2e-6);
+    EXPECT_LT(relative_error(found.input_gradients[0], expected.input_gradients[0]), 2e-6);
+    for (std::size_t i = 0; i < expected.parameter_gradients.size(); ++i) {
+      EXPECT_LT(relative_error(found.parameter_gradients[i], expected.parameter_gradients[i]), 5e-6);
+    }
+  }
+}
+
 TEST_F(ConvolutionVariants, StagesThatAreAlikeOnEveryGridUseNone) {
   const OpCase op_case = convolution_case(16, 32, 8, 8, 1, true);
   const OpCaseStage made = make_op_case_stage(op_case);
   const OpCaseData data = op_case_data(op_case, made.graph, made.op);
-  const auto variants = winograd(op_case);
+  const auto variants = all(op_case, "winograd");
   const auto fresh = std::make_shared<Variants>();
   fresh->add(variants->text());
   SampleDevice standard(make_onednn_device());
