@@ -12,7 +12,7 @@ namespace millrace::kernels::onednn {
 namespace {
 
 // Each chunk reads the weights once, and adds to their gradients: few and large ones take less time.
-constexpr std::int64_t kLogitsBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kLogitsBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kFewestPositions = 16;
 
 std::int64_t positions_at_once(std::int64_t classes) {
