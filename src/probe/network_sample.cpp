@@ -6,6 +6,8 @@
 
 #include "base/random.h"
 #include "graph/data_range.h"
+#include "graph/width.h"
+#include "kernels/bf16/loops.h"
 
 namespace millrace::probe {
 namespace {
@@ -71,6 +73,10 @@ void NetworkSample::fill(TensorId input) {
     }
   } else if (parameters_.precision() == kernels::Precision::fp64) {
     fill_reals<double>(to, count, random);
+  } else if (parameters_.precision() == kernels::Precision::bf16 && !is_wide(tensor)) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    fill_reals<float>(values.data(), count, random);
+    kernels::narrow(values.data(), static_cast<kernels::Bf16*>(to), count);
   } else {
     fill_reals<float>(to, count, random);
   }
