@@ -58,7 +58,9 @@ sim::Options emulated_options(const Session& session) {
   return options;
 }
 
-std::int64_t element_bytes(const Session& session) { return kernels::real_bytes(session.experiment.train.precision); }
+std::int64_t element_bytes(const Session& session) {
+  return kernels::carried_bytes(session.experiment.train.precision);
+}
 
 // Real seconds of a modelled one.
 double dilation_of(const Program& program, const sim::SimCosts& costs) {

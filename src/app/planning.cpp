@@ -354,7 +354,7 @@ planner::Ranking search(const planner::Request& request, const Experiment& exper
 }  // namespace
 
 plan::TrainingBytes training_bytes(const Experiment& experiment) {
-  return {kernels::real_bytes(experiment.train.precision), optimizer_bytes(experiment.train),
+  return {kernels::carried_bytes(experiment.train.precision), optimizer_bytes(experiment.train),
           experiment.train.shard_optimizer};
 }
 
@@ -533,7 +533,7 @@ runtime::Programs make_programs(const Session& session, const Plan& plan, std::i
     programs.train.push_back(training_program(session, plan, train_samples % data.batch, tag_limit));
   }
   for (const Program& program : programs.train) {
-    runtime::require_supported(program, session.experiment.train.clip_norm);
+    runtime::require_supported(program, session.experiment.train.precision, session.experiment.train.clip_norm);
     if (session.experiment.train.any_grid) runtime::require_tree_reducible(session.graph, program);
   }
   if (!session.experiment.train.evaluates) return programs;

@@ -25,7 +25,7 @@ std::vector<sim::Straggler> stragglers_of(const Session& session) {
 struct PredictionCosts {
   explicit PredictionCosts(const Session& session)
       : model(make_costs(session)),
-        costs(planner::costs_of(*model, session.cluster, kernels::real_bytes(session.experiment.train.precision),
+        costs(planner::costs_of(*model, session.cluster, kernels::carried_bytes(session.experiment.train.precision),
                                 session.experiment.simulation.options)) {}
 
   std::unique_ptr<const cost::CostModel> model;

@@ -67,10 +67,10 @@ void print(const nlohmann::json& document) { print(document.dump(2) + "\n"); }
 
 void print_inputs(const Session& session) {
   const Experiment& experiment = session.experiment;
-  print(
-      table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
-                                       kernels::real_bytes(experiment.train.precision), experiment.plan.memory_limit)) +
-      "\n");
+  print(table_text(planner::inputs_table(session.graph, session.cluster, experiment.data.batch,
+                                         kernels::carried_bytes(experiment.train.precision),
+                                         experiment.plan.memory_limit)) +
+        "\n");
 }
 
 void print_explanation(const Session& session, const plan::PlanReport& report) {

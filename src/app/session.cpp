@@ -305,7 +305,7 @@ SampleCounts sample_counts(const Session& session) {
 }
 
 std::string precision_name(const Experiment& experiment) {
-  return experiment.train.precision == kernels::Precision::fp64 ? "fp64" : "fp32";
+  return std::string(kernels::name(experiment.train.precision));
 }
 
 }  // namespace millrace::app

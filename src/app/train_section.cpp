@@ -11,7 +11,7 @@ using runtime::ScheduleKind;
 
 const std::vector<std::string> kOptimizers{"sgd", "adam", "adamw"};
 const std::vector<std::string> kRates{"constant", "step", "cosine"};
-const std::vector<std::string> kPrecisions{"fp32", "fp64"};
+const std::vector<std::string> kPrecisions{"fp32", "bf16", "fp64"};
 
 template <class Kind>
 Kind kind_of(const std::vector<std::string>& names, const std::string& name) {

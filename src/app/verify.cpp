@@ -22,8 +22,21 @@ namespace millrace::app {
 namespace {
 
 constexpr double kTolerance = 1e-5;
-// What a ReLU on the other side may do to the first iteration in fp32. More than that is no rounding.
+// A sum in another order may round to the next number of eight bits.
+constexpr double kBf16Tolerance = 1e-3;
+// What a ReLU on the other side may do to the first iteration. More than that is no rounding.
 constexpr double kRoundingLimit = 1e-3;
+constexpr double kBf16RoundingLimit = 1e-2;
+
+double tolerance_in(kernels::Precision precision) {
+  return precision == kernels::Precision::bf16 ? kBf16Tolerance : kTolerance;
+}
+
+// 0: nothing beyond the tolerance is rounding.
+double rounding_limit_in(kernels::Precision precision) {
+  if (precision == kernels::Precision::fp64) return 0;
+  return precision == kernels::Precision::bf16 ? kBf16RoundingLimit : kRoundingLimit;
+}
 
 struct Trial {
   std::vector<IterationRow> rows;
@@ -83,9 +96,10 @@ struct Differences {
   double gradient_norm = 0;
   double parameters = 0;
   double first_iteration = 0;  ///< of loss and gradient norm, before differences can grow
+  double tolerance = kTolerance;
 
   double largest() const { return std::max({loss, gradient_norm, parameters}); }
-  bool equal() const { return largest() <= kTolerance; }
+  bool equal() const { return largest() <= tolerance; }
 };
 
 // Two effects are larger than rounding by nature: Adam turns gradients that are pure noise into full steps, and a ReLU
@@ -113,7 +127,7 @@ Differences compare(const Session& session, const Plan& plan, const Plan& single
   });
   const auto values = nlohmann::json::parse(text);
   const auto number = [&](std::size_t i) { return values[i].is_number() ? values[i].get<double>() : HUGE_VAL; };
-  return {number(0), number(1), number(2), number(3)};
+  return {number(0), number(1), number(2), number(3), tolerance_in(session.experiment.train.precision)};
 }
 
 // Why a plan is not meant to give the gradients of one rank; empty: it is.
@@ -132,7 +146,7 @@ void print_differences(const Differences& found, const std::string& method, cons
     print(nlohmann::json{{"iterations", arguments.iterations},
                          {"ranks", ranks},
                          {"precision", method.substr(0, 4)},
-                         {"tolerance", kTolerance},
+                         {"tolerance", found.tolerance},
                          {"loss", found.loss},
                          {"gradient_norm", found.gradient_norm},
                          {"parameters", found.parameters},
@@ -140,8 +154,8 @@ void print_differences(const Differences& found, const std::string& method, cons
                          {"why_different", found.equal() ? "" : why}});
     return;
   }
-  const auto row = [](const char* what, double value) {
-    return std::vector<std::string>{what, fmt::format("{:.2e}", value), fmt::format("{:.0e}", kTolerance)};
+  const auto row = [&](const char* what, double value) {
+    return std::vector<std::string>{what, fmt::format("{:.2e}", value), fmt::format("{:.0e}", found.tolerance)};
   };
   print(table_text(
       {{"relative difference to one rank", "largest", "allowed"},
@@ -168,10 +182,9 @@ ExitCode verify(const Arguments& arguments, comm::World& world) {
   if (session.experiment.train.optimizer.kind != runtime::OptimizerKind::sgd) use_double(session);
   Differences found = compare(session, chosen.plan, single, *source, world);
   std::string method = precision_name(session.experiment);
-  const bool single_precision = session.experiment.train.precision == kernels::Precision::fp32;
-  if (!found.equal() && single_precision && found.first_iteration <= kRoundingLimit) {
+  if (!found.equal() && found.first_iteration <= rounding_limit_in(session.experiment.train.precision)) {
     use_double(session);
-    method = fmt::format("fp64 (fp32 differs by up to {:.1e})", found.largest());
+    method = fmt::format("fp64 ({} differs by up to {:.1e})", method, found.largest());
     found = compare(session, chosen.plan, single, *source, world);
   }
   if (world.root()) print_differences(found, method, why_different(chosen.plan), arguments, world.size());

@@ -8,6 +8,7 @@
 #include "cost/collectives.h"
 #include "cost/precision.h"
 #include "graph/footprint.h"
+#include "graph/width.h"
 
 namespace millrace::cost {
 namespace {
@@ -57,7 +58,7 @@ AnalyticCost::OpWork AnalyticCost::count(const Graph& graph, OpId op, std::int64
   for (const TensorId id : node.parameters) parameters.add(graph.tensor(id), real_bytes);
   for (const int i : saved.inputs) read_back.add(graph.tensor(node.inputs[static_cast<std::size_t>(i)]), real_bytes);
   for (const int i : saved.outputs) read_back.add(graph.tensor(node.outputs[static_cast<std::size_t>(i)]), real_bytes);
-  read_back.per_row += static_cast<double>(saved.extra_reals_per_sample * real_bytes);
+  read_back.per_row += static_cast<double>(saved.extra_reals_per_sample * wide_bytes(real_bytes));
 
   OpWork work;
   work.kind = efficiency_kind(node.schema->name);

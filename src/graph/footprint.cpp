@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/distinct.h"
+#include "graph/width.h"
 
 namespace millrace {
 namespace {
@@ -21,7 +22,7 @@ Bytes sum(const Graph& graph, std::span<const TensorId> ids, std::int64_t real_b
 Bytes tensor_bytes(const Tensor& tensor, std::int64_t real_bytes) {
   switch (tensor.shape.element) {
     case ElementType::real:
-      return Bytes(tensor.shape.elements_per_sample() * real_bytes);
+      return Bytes(tensor.shape.elements_per_sample() * (is_wide(tensor) ? wide_bytes(real_bytes) : real_bytes));
     case ElementType::index:
       return Bytes(tensor.shape.elements_per_sample() * kIndexBytes);
     case ElementType::byte:
@@ -56,7 +57,7 @@ SavedTensors saved_tensors(const Graph& graph, std::span<const OpId> ops) {
 
 Bytes saved_bytes_per_sample(const Graph& graph, std::span<const OpId> ops, std::int64_t real_bytes) {
   const SavedTensors saved = saved_tensors(graph, ops);
-  return sum(graph, saved.tensors, real_bytes) + Bytes(saved.extra_reals_per_sample * real_bytes) +
+  return sum(graph, saved.tensors, real_bytes) + Bytes(saved.extra_reals_per_sample * wide_bytes(real_bytes)) +
          saved.extra_per_sample;
 }
 

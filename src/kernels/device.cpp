@@ -17,7 +17,7 @@ std::unique_ptr<Device> make_device(std::string_view kernels, Precision precisio
   const bool fp64 = precision == Precision::fp64;
   if (kernels == "reference" || (kernels == "auto" && fp64)) return make_reference_device();
   if (kernels != "auto" && kernels != "onednn") throw InvalidInput(unknown_name("kernels", kernels, kNames));
-  if (fp64) throw InvalidInput("kernels 'onednn' compute in fp32 only; allowed in fp64: auto, reference");
+  if (fp64) throw InvalidInput("kernels 'onednn' compute in fp32 and bf16 only; allowed in fp64: auto, reference");
   return make_onednn_device(std::move(variants));
 }
 

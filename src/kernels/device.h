@@ -123,7 +123,7 @@ class Device {
   virtual void updated(Bytes values) { static_cast<void>(values); }
 };
 
-/// `kernels`: auto | reference | onednn (auto: onednn in fp32, reference in fp64).
+/// `kernels`: auto | reference | onednn (auto: onednn in fp32 and bf16, reference in fp64).
 /// `variants`: for devices that have several implementations of some work; null: the standard ones.
 /// \throws InvalidInput  an unknown name, or a precision that the device does not offer.
 std::unique_ptr<Device> make_device(std::string_view kernels, Precision precision,

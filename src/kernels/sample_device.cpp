@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/footprint.h"
 #include "kernels/arena.h"
 
 namespace millrace::kernels {
@@ -16,8 +17,7 @@ class Border {
  public:
   Border(const Tensor& tensor, TensorId id, Precision precision, std::int64_t rows, int slots)
       : id_(id),
-        row_bytes_(tensor.shape.elements_per_sample() *
-                   (tensor.shape.element == ElementType::real ? real_bytes(precision) : kIndexBytes)),
+        row_bytes_(tensor_bytes(tensor, carried_bytes(precision)).value()),
         slot_bytes_(aligned(row_bytes_ * rows)),
         block_(slot_bytes_ * slots) {}
 

@@ -5,6 +5,7 @@
 
 #include "graph/footprint.h"
 #include "graph/recompute_segments.h"
+#include "graph/width.h"
 
 namespace millrace::plan {
 namespace {
@@ -30,7 +31,7 @@ class Keeping {
     SavedTensors saved = saved_tensors(graph_, others);
     kept_.tensors = std::move(saved.tensors);
     kept_.beside_per_sample = beside(saved);
-    kept_.beside_per_micro_batch = Bytes(saved.extra_reals_per_micro_batch * real_);
+    kept_.beside_per_micro_batch = Bytes(saved.extra_reals_per_micro_batch * wide_bytes(real_));
     kept_.tensors.insert(kept_.tensors.end(), stage_.inputs.begin(), stage_.inputs.end());
     kept_.tensors.insert(kept_.tensors.end(), stage_.outputs.begin(), stage_.outputs.end());
     brought_back_.resize(static_cast<std::size_t>(count_));
@@ -68,7 +69,7 @@ class Keeping {
   }
 
   Bytes beside(const SavedTensors& saved) const {
-    return Bytes(saved.extra_reals_per_sample * real_) + saved.extra_per_sample;
+    return Bytes(saved.extra_reals_per_sample * wide_bytes(real_)) + saved.extra_per_sample;
   }
 
   void recomputed(OpId op) {
@@ -78,7 +79,7 @@ class Keeping {
     const SavedTensors saved = saved_tensors(graph_, std::span(&op, 1));
     segment.tensors.insert(segment.tensors.end(), saved.tensors.begin(), saved.tensors.end());
     segment.beside += beside(saved);
-    segment.beside_per_micro_batch += Bytes(saved.extra_reals_per_micro_batch * real_);
+    segment.beside_per_micro_batch += Bytes(saved.extra_reals_per_micro_batch * wide_bytes(real_));
     for (const TensorId input : graph_.op(op).inputs) {
       const OpId producer = graph_.tensor(input).producer;
       if (inside(producer) && segments_[index(producer)] != number) kept_.tensors.push_back(input);

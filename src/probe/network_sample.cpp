@@ -9,6 +9,8 @@
 
 #include "base/random.h"
 #include "graph/data_range.h"
+#include "graph/width.h"
+#include "kernels/bf16/loops.h"
 
 namespace millrace::probe {
 namespace {
@@ -87,10 +89,11 @@ void NetworkSample::compile(std::int64_t rows) {
     }
   }
   for (Message& message : messages_) {
-    const TensorShape& shape = graph_.tensor(message.tensor).shape;
-    const std::int64_t size = shape.element == ElementType::index ? static_cast<std::int64_t>(sizeof(std::int32_t))
-                                                                  : kernels::real_bytes(parameters_.precision());
-    message.data.resize(static_cast<std::size_t>(rows * shape.elements_per_sample() * size));
+    const Tensor& tensor = graph_.tensor(message.tensor);
+    const std::int64_t size = tensor.shape.element == ElementType::index ? kernels::kIndexBytes
+                              : is_wide(tensor)                          ? kernels::real_bytes(parameters_.precision())
+                                                : kernels::carried_bytes(parameters_.precision());
+    message.data.resize(static_cast<std::size_t>(rows * tensor.shape.elements_per_sample() * size));
   }
   parameters_.zero_gradients();
 }
@@ -122,6 +125,10 @@ void NetworkSample::fill(Part& part, TensorId input) {
     }
   } else if (parameters_.precision() == kernels::Precision::fp64) {
     fill_reals<double>(to, count, random);
+  } else if (parameters_.precision() == kernels::Precision::bf16 && !is_wide(tensor)) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    fill_reals<float>(values.data(), count, random);
+    kernels::narrow(values.data(), static_cast<kernels::Bf16*>(to), count);
   } else {
     fill_reals<float>(to, count, random);
   }
@@ -175,6 +182,9 @@ void NetworkSample::take_gradient(const Message& message, bool first) {
     std::memcpy(to, message.data.data(), message.data.size());
   } else if (parameters_.precision() == kernels::Precision::fp64) {
     add_reals<double>(to, message.data);
+  } else if (parameters_.precision() == kernels::Precision::bf16 && !is_wide(graph_.tensor(message.tensor))) {
+    kernels::add_bf16(static_cast<kernels::Bf16*>(to), reinterpret_cast<const kernels::Bf16*>(message.data.data()),
+                      static_cast<std::int64_t>(message.data.size() / sizeof(kernels::Bf16)));
   } else {
     add_reals<float>(to, message.data);
   }

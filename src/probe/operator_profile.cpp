@@ -136,7 +136,7 @@ cost::Profile profile_operators(const Graph& graph, kernels::Device& device, con
   profile.model = graph.name();
   profile.graph_digest = graph.digest();
   profile.kernels = std::string(device.name());
-  profile.precision = options.precision == kernels::Precision::fp64 ? "fp64" : "fp32";
+  profile.precision = kernels::name(options.precision);
   NetworkSample sample(graph, device, options.precision, options.seed, options.stages);
   for (const std::int64_t rows : options.rows) profile.sizes.push_back(measure(graph, sample, rows, options));
   profile.operators = measure_steps(graph, sample, options, make_step);

@@ -9,7 +9,7 @@
 namespace millrace::runtime {
 
 std::int64_t bytes_per_row(const Tensor& tensor, kernels::Precision precision) {
-  return tensor_bytes(tensor, kernels::real_bytes(precision)).value();
+  return tensor_bytes(tensor, kernels::carried_bytes(precision)).value();
 }
 
 namespace {

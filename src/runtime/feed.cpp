@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "graph/width.h"
+#include "kernels/bf16/numbers.h"
 
 namespace millrace::runtime {
 namespace {
@@ -45,9 +47,12 @@ std::int64_t offset_of(const std::vector<RowInterval>& intervals, std::int64_t b
 }
 
 template <class From>
-void copy_rows(const From* from, std::int64_t count, void* to, ElementType element, kernels::Precision precision) {
-  if (element == ElementType::index) {
+void copy_rows(const From* from, std::int64_t count, void* to, const Tensor& tensor, kernels::Precision precision) {
+  if (tensor.shape.element == ElementType::index) {
     std::copy_n(from, count, static_cast<std::int32_t*>(to));
+  } else if (precision == kernels::Precision::bf16 && !is_wide(tensor)) {
+    std::transform(from, from + count, static_cast<kernels::Bf16*>(to),
+                   [](From value) { return kernels::to_bf16(static_cast<float>(value)); });
   } else if (precision == kernels::Precision::fp64) {
     std::copy_n(from, count, static_cast<double*>(to));
   } else {
@@ -115,14 +120,13 @@ void Feed::fill(const StageGraph& stage, const BoundMicroBatch& at, kernels::Pre
     const std::int64_t size = tensor.shape.elements_per_sample();
     const std::int64_t count = at.rows.size() * size;
     if (tensor.role == Role::label) {
-      copy_rows(rows_->labels.data() + offset_of(needs.labels, at.rows.begin) * size, count, to, tensor.shape.element,
-                precision);
+      copy_rows(rows_->labels.data() + offset_of(needs.labels, at.rows.begin) * size, count, to, tensor, precision);
     } else if (tensor.shape.element == ElementType::index) {
-      copy_rows(rows_->index_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to,
-                tensor.shape.element, precision);
+      copy_rows(rows_->index_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to, tensor,
+                precision);
     } else {
-      copy_rows(rows_->real_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to,
-                tensor.shape.element, precision);
+      copy_rows(rows_->real_inputs.data() + offset_of(needs.inputs, at.rows.begin) * size, count, to, tensor,
+                precision);
     }
   }
 }

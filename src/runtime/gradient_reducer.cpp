@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "kernels/gradient_tree.h"
 #include "program/buckets.h"
 #include "program/storage_order.h"
-#include "runtime/add_values.h"
 
 namespace millrace::runtime {
 namespace {
@@ -58,7 +58,8 @@ void GradientReducer::combine(State& state) {
     place.runner->drop_repeated(place.first, place.count);
     parameters.combine_uses(place.first, place.count);
     if (&place == &first) continue;
-    add_values(sum.gradient_range(first.first), parameters.gradient_range(place.first), elements, sum.precision());
+    kernels::add_gradients(sum.gradient_range(first.first), parameters.gradient_range(place.first), elements,
+                           sum.precision());
   }
   state.phase = Phase::combined;
 }

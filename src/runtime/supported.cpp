@@ -22,8 +22,15 @@ bool any(const Program& program, bool (*is)(const Instruction&)) {
 
 }  // namespace
 
-void require_supported(const Program& program, double clip_norm) {
+void require_supported(const Program& program, kernels::Precision precision, double clip_norm) {
   for (const ProgramStage& stage : program.stages) {
+    if (stage.tensor_parallel > 1 && precision == kernels::Precision::bf16) {
+      refuse(
+          fmt::format("train.precision bf16 with stage {} of pipeline {}, which has tensor_parallel {} (its devices "
+                      "would round partial sums before they are added; allowed with bf16: tensor_parallel 1; "
+                      "allowed with that plan: precision fp32, fp64)",
+                      stage.ref.stage, stage.ref.pipeline, stage.tensor_parallel));
+    }
     if (stage.tensor_parallel == 1 || stage.parts != nullptr) continue;
     refuse(fmt::format("stage {} of pipeline {} has tensor_parallel {}", stage.ref.stage, stage.ref.pipeline,
                        stage.tensor_parallel));

@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "graph/width.h"
+
 namespace millrace::shard {
 namespace {
 
@@ -28,7 +30,8 @@ TensorTable::TensorTable(const Graph& graph, const OpTable& ops, std::int64_t ro
     start_.push_back(extents_.size());
     if (tensor.shape.batched) extents_.push_back(rows);
     extents_.insert(extents_.end(), tensor.shape.dims.begin(), tensor.shape.dims.end());
-    element_bytes_.push_back(tensor.shape.element == ElementType::real   ? real_bytes
+    const std::int64_t of_real = is_wide(tensor) ? wide_bytes(real_bytes) : real_bytes;
+    element_bytes_.push_back(tensor.shape.element == ElementType::real   ? of_real
                              : tensor.shape.element == ElementType::byte ? 1
                                                                          : 4);
   }

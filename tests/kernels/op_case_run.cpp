@@ -95,14 +95,16 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   std::vector<TensorId> order(op.parameters);
   order.insert(order.end(), op.buffers.begin(), op.buffers.end());
   StageParameters parameters(stage, order, precision);
+  const Precision kept = precision == Precision::bf16 ? Precision::fp32 : precision;
+  const auto format = [&](TensorId id) { return format_of(made.graph.tensor(id), precision); };
   for (std::size_t i = 0; i < op.parameters.size(); ++i) {
-    write(parameters.value(op.parameters[i]), data.parameters[i], precision);
+    write(parameters.value(op.parameters[i]), data.parameters[i], kept);
     if (!data.parameter_gradients.empty()) {
-      write(parameters.gradient(op.parameters[i]), data.parameter_gradients[i], precision);
+      write(parameters.gradient(op.parameters[i]), data.parameter_gradients[i], kept);
     }
   }
   for (std::size_t i = 0; i < op.buffers.size(); ++i) {
-    write(parameters.value(op.buffers[i]), data.buffers[i], precision);
+    write(parameters.value(op.buffers[i]), data.buffers[i], kept);
   }
 
   CompileOptions options;
@@ -116,7 +118,7 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
     if (op_case.inputs[i].indices > 0) {
       write_indices(executable->input(0, op.inputs[i]), data.inputs[i]);
     } else {
-      write(executable->input(0, op.inputs[i]), data.inputs[i], precision);
+      write(executable->input(0, op.inputs[i]), data.inputs[i], format(op.inputs[i]));
     }
   }
   std::vector<std::int64_t> samples;
@@ -126,11 +128,11 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   OpCaseResult result;
   for (const TensorId output : op.outputs) {
     const std::int64_t per_row = made.graph.tensor(output).shape.elements_per_sample();
-    result.outputs.push_back(read(executable->output(0, output), op_case.rows * per_row, precision));
+    result.outputs.push_back(read(executable->output(0, output), op_case.rows * per_row, format(output)));
   }
   if (!op_case.training) return result;
 
-  write(executable->output_gradient(0, op.outputs[0]), data.output_gradients[0], precision);
+  write(executable->output_gradient(0, op.outputs[0]), data.output_gradients[0], format(op.outputs[0]));
   if (backward == BackwardCall::split) {
     executable->backward_input(0);
   } else {
@@ -139,16 +141,17 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   for (const TensorId input : op.inputs) {
     const Tensor& tensor = made.graph.tensor(input);
     const bool has_gradient = tensor.role == Role::activation;
-    result.input_gradients.push_back(has_gradient ? read(executable->input_gradient(0, input),
-                                                         op_case.rows * tensor.shape.elements_per_sample(), precision)
-                                                  : std::vector<double>{});
+    result.input_gradients.push_back(has_gradient
+                                         ? read(executable->input_gradient(0, input),
+                                                op_case.rows * tensor.shape.elements_per_sample(), format(input))
+                                         : std::vector<double>{});
   }
   if (backward == BackwardCall::split) executable->backward_weight(0);
   for (const TensorId tensor : op.parameters) {
-    result.parameter_gradients.push_back(read(parameters.gradient(tensor), parameters.elements(tensor), precision));
+    result.parameter_gradients.push_back(read(parameters.gradient(tensor), parameters.elements(tensor), kept));
   }
   for (const TensorId tensor : op.buffers) {
-    result.buffer_gradients.push_back(read(parameters.gradient(tensor), parameters.elements(tensor), precision));
+    result.buffer_gradients.push_back(read(parameters.gradient(tensor), parameters.elements(tensor), kept));
   }
   return result;
 }

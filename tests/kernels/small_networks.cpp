@@ -38,6 +38,12 @@ Tensors batch(const Graph& graph, std::int64_t rows) {
   return data;
 }
 
+double sum_of(double a, double b, Precision format) {
+  if (format == Precision::fp64) return a + b;
+  const float sum = static_cast<float>(a) + static_cast<float>(b);
+  return format == Precision::bf16 ? from_bf16(to_bf16(sum)) : sum;
+}
+
 }  // namespace
 
 Graph skip_network(bool third_reader) {
@@ -85,6 +91,7 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
     stage.executable = device.compile(stage.graph, *stage.parameters, options);
   }
 
+  const auto format = [&](TensorId id) { return format_of(graph.tensor(id), precision); };
   const auto elements = [&](TensorId id) { return rows * graph.tensor(id).shape.elements_per_sample(); };
   std::vector<std::int64_t> samples;
   for (std::int64_t row = 0; row < rows; ++row) samples.push_back(40 + row);
@@ -94,11 +101,11 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
     for (const TensorId input : stage.graph.inputs) {
       void* to = stage.executable->input(0, input);
       const bool index = graph.tensor(input).shape.element == ElementType::index;
-      index ? write_indices(to, values.at(input)) : write(to, values.at(input), precision);
+      index ? write_indices(to, values.at(input)) : write(to, values.at(input), format(input));
     }
     stage.executable->forward(0, BatchContext{2, samples, rows, 1.0 / static_cast<double>(rows)});
     for (const TensorId output : stage.graph.outputs) {
-      values[output] = read(stage.executable->output(0, output), elements(output), precision);
+      values[output] = read(stage.executable->output(0, output), elements(output), format(output));
     }
   }
   const TensorId loss = graph.op(graph.loss()).outputs[0];
@@ -110,18 +117,15 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
     Stage& stage = stages[s];
     for (const TensorId output : stage.graph.outputs) {
       if (gradients.contains(output)) {
-        write(stage.executable->output_gradient(0, output), gradients.at(output), precision);
+        write(stage.executable->output_gradient(0, output), gradients.at(output), format(output));
       }
     }
     stage.executable->backward(0);
     for (const TensorId input : stage.graph.gradient_inputs) {
-      const std::vector<double> part = read(stage.executable->input_gradient(0, input), elements(input), precision);
+      const std::vector<double> part = read(stage.executable->input_gradient(0, input), elements(input), format(input));
       std::vector<double>& sum = gradients[input];
       sum.resize(part.size());
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        sum[i] =
-            precision == Precision::fp64 ? sum[i] + part[i] : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
-      }
+      for (std::size_t i = 0; i < part.size(); ++i) sum[i] = sum_of(sum[i], part[i], format(input));
     }
     stage.parameters->combine_uses();
   }
@@ -129,12 +133,9 @@ PipelineRun run_pipeline(const Graph& graph, const std::vector<OpId>& cuts, Devi
     for (const TensorId tensor : stage.order) {
       std::vector<double>& sum = run.gradients[graph.tensor(tensor).name];
       const std::vector<double> part =
-          read(stage.parameters->gradient(tensor), stage.parameters->elements(tensor), precision);
+          read(stage.parameters->gradient(tensor), stage.parameters->elements(tensor), format(tensor));
       sum.resize(part.size());
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        sum[i] =
-            precision == Precision::fp64 ? sum[i] + part[i] : static_cast<float>(sum[i]) + static_cast<float>(part[i]);
-      }
+      for (std::size_t i = 0; i < part.size(); ++i) sum[i] = sum_of(sum[i], part[i], format(tensor));
     }
   }
   return run;

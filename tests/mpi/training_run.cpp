@@ -61,7 +61,7 @@ std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<
                             : lower_evaluation(graph, plan, batch, options));
     if (training && settings.edit) settings.edit(made.back());
     require_verified(graph, made.back(), options.tag_limit);
-    runtime::require_supported(made.back(), settings.train.clip_norm);
+    runtime::require_supported(made.back(), settings.train.precision, settings.train.clip_norm);
   }
   return made;
 }

@@ -1,9 +1,12 @@
-// Compiles a stage: the factory of this device in the common executor.
+// Compiles a stage: the factory of this device, for bf16 with copies around it, in the common executor.
 #include "kernels/onednn/onednn_device.h"
 
 #include <utility>
 
+#include <omp.h>
+
 #include "base/errors.h"
+#include "kernels/bf16/bf16_factory.h"
 #include "kernels/onednn/onednn_factory.h"
 #include "kernels/stage_executable.h"
 
@@ -18,11 +21,14 @@ class OnednnDevice : public Device {
 
   std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
                                       const CompileOptions& options) override {
-    if (parameters.precision() != Precision::fp32) {
-      throw InvalidInput("kernels 'onednn' compute in fp32 only; allowed in fp64: auto, reference");
+    if (parameters.precision() == Precision::fp64) {
+      throw InvalidInput("kernels 'onednn' compute in fp32 and bf16 only; allowed in fp64: auto, reference");
     }
-    return make_stage_executable(stage, parameters, options,
-                                 std::make_unique<onednn::OnednnFactory>(stage, options, variants_.get()));
+    std::unique_ptr<KernelFactory> factory = std::make_unique<onednn::OnednnFactory>(stage, options, variants_.get());
+    if (parameters.precision() == Precision::bf16) {
+      factory = make_bf16_factory(*stage.graph, std::move(factory), omp_get_max_threads());
+    }
+    return make_stage_executable(stage, parameters, options, std::move(factory));
   }
 
  private:

@@ -1,4 +1,4 @@
-// The CPU device for training in single precision: oneDNN and vectorised loops on OpenMP threads.
+// The CPU device for training in fp32 and bf16: oneDNN and vectorised loops on OpenMP threads.
 #pragma once
 
 #include <memory>

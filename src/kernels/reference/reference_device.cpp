@@ -1,6 +1,7 @@
 // The stage executor with the reference kernels and plain layouts.
 #include "kernels/reference/reference_device.h"
 
+#include "kernels/bf16/bf16_factory.h"
 #include "kernels/kernel_factory.h"
 #include "kernels/reference/reference_kernels.h"
 #include "kernels/reference/sums.h"
@@ -12,6 +13,7 @@ namespace {
 /// All tensors in plain row-major layout.
 class ReferenceFactory : public KernelFactory {
  public:
+  /// `precision`: fp32 or fp64.
   ReferenceFactory(const Graph& graph, Precision precision, const CompileOptions& options)
       : graph_(graph), precision_(precision), options_(options) {}
 
@@ -48,7 +50,10 @@ class ReferenceDevice : public Device {
 
   std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
                                       const CompileOptions& options) override {
-    auto factory = std::make_unique<ReferenceFactory>(*stage.graph, parameters.precision(), options);
+    const bool bf16 = parameters.precision() == Precision::bf16;
+    std::unique_ptr<KernelFactory> factory =
+        std::make_unique<ReferenceFactory>(*stage.graph, bf16 ? Precision::fp32 : parameters.precision(), options);
+    if (bf16) factory = make_bf16_factory(*stage.graph, std::move(factory), 1);
     return make_stage_executable(stage, parameters, options, std::move(factory));
   }
 };

@@ -9,9 +9,9 @@
 namespace millrace::kernels::testing {
 namespace {
 
-std::int64_t allocations_of_a_step(const Graph& graph) {
+std::int64_t allocations_of_a_step(const Graph& graph, Precision precision = Precision::fp32) {
   const auto device = make_onednn_device();
-  PreparedStage prepared(whole_stage(graph), *device, Precision::fp32, {.rows = 3, .valid_rows = 3, .slots = 2});
+  PreparedStage prepared(whole_stage(graph), *device, precision, {.rows = 3, .valid_rows = 3, .slots = 2});
   const auto step = [&] {
     prepared.forward(0);
     prepared.forward(1);
@@ -37,6 +37,7 @@ TEST(OnednnAllocations, StepsOfNetworksMakeNone) {
   resnet.width = 16;
   resnet.image = 32;
   EXPECT_EQ(allocations_of_a_step(models::make_resnet("resnet", resnet)), 0);
+  EXPECT_EQ(allocations_of_a_step(models::make_resnet("resnet", resnet), Precision::bf16), 0);
   models::GptOptions gpt;
   gpt.layers = 1;
   gpt.width = 16;
@@ -44,6 +45,7 @@ TEST(OnednnAllocations, StepsOfNetworksMakeNone) {
   gpt.sequence = 12;
   gpt.vocabulary = 20;
   EXPECT_EQ(allocations_of_a_step(models::make_gpt(gpt)), 0);
+  EXPECT_EQ(allocations_of_a_step(models::make_gpt(gpt), Precision::bf16), 0);
 }
 
 }  // namespace

@@ -134,6 +134,25 @@ TEST(OnednnNetworks, Gpt) {
   expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 2, .slots = 2});
 }
 
+// Some dozen roundings to eight bits, some on the other side.
+void expect_bf16_as_reference(const StageGraph& stage, const StageRunOptions& options) {
+  const StageRun run = run_stage(stage, *make_onednn_device(), Precision::bf16, options);
+  const StageRun expected = run_stage(stage, *make_reference_device(), Precision::bf16, options);
+  expect_values_near(run.outputs, expected.outputs, 1e-2);
+  expect_values_near(run.input_gradients, expected.input_gradients, 3e-2);
+  expect_values_near(run.parameter_gradients, expected.parameter_gradients, 3e-2);
+}
+
+TEST(OnednnNetworks, InBf16) {
+  for (const Graph& graph : {models::make_lenet(10, 28, 1), small_resnet(false), small_resnet(true), branches(),
+                             padded_blocks(), small_gpt()}) {
+    SCOPED_TRACE(graph.name());
+    expect_bf16_as_reference(whole_stage(graph), {.rows = 4, .valid_rows = 3, .slots = 2});
+    expect_bf16_as_reference(whole_stage(graph), {.rows = 2, .valid_rows = 2, .split = true});
+    expect_bf16_as_reference(part_of(graph, 3, static_cast<OpId>(graph.size()) - 2), {.rows = 2, .valid_rows = 2});
+  }
+}
+
 TEST(OnednnNetworks, ForwardWithoutTraining) {
   for (const Graph& graph : {small_resnet(true), small_gpt()}) {
     expect_stage_as_reference(whole_stage(graph), {.rows = 1, .valid_rows = 1, .training = false});

@@ -74,7 +74,7 @@ PreparedStage::PreparedStage(const StageGraph& stage_graph, Device& device, Prec
       const Tensor& tensor = stage.graph->tensor(id);
       std::vector<double> values = random_values(tensor.name + suffix, count(id), count(id));
       if (tensor.shape.element == ElementType::real) {
-        write(executable->input(slot, id), values, precision);
+        write(executable->input(slot, id), values, format_of(tensor, precision));
       } else {
         const auto bound = static_cast<double>(index_bound(stage, id));
         for (double& value : values) value = std::floor((value + 1) / 2 * bound);
@@ -84,13 +84,15 @@ PreparedStage::PreparedStage(const StageGraph& stage_graph, Device& device, Prec
     if (!options.training) continue;
     for (const TensorId id : stage.gradient_outputs) {
       write(executable->output_gradient(slot, id),
-            random_values(stage.graph->tensor(id).name + ".gradient" + suffix, count(id), valid(id)), precision);
+            random_values(stage.graph->tensor(id).name + ".gradient" + suffix, count(id), valid(id)),
+            format_of(stage.graph->tensor(id), precision));
     }
     const OpId loss = stage.graph->loss();
     if (std::binary_search(stage.ops.begin(), stage.ops.end(), loss)) {
       std::vector<double> weights(static_cast<std::size_t>(options.rows), 0.0);
       std::fill_n(weights.begin(), options.valid_rows, 0.125);
-      write(executable->output_gradient(slot, stage.graph->op(loss).outputs[0]), weights, precision);
+      const TensorId output = stage.graph->op(loss).outputs[0];
+      write(executable->output_gradient(slot, output), weights, format_of(stage.graph->tensor(output), precision));
     }
   }
 }
@@ -114,7 +116,8 @@ StageRun run_stage(const StageGraph& stage, Device& device, Precision precision,
   StageRun run;
   const int last = options.slots - 1;
   const auto values = [&](const void* memory, TensorId id) {
-    return read(memory, options.rows * stage.graph->tensor(id).shape.elements_per_sample(), precision);
+    const Tensor& tensor = stage.graph->tensor(id);
+    return read(memory, options.rows * tensor.shape.elements_per_sample(), format_of(tensor, precision));
   };
   for (const TensorId id : stage.outputs) {
     run.outputs[stage.graph->tensor(id).name] = values(prepared.executable->output(last, id), id);
@@ -127,7 +130,8 @@ StageRun run_stage(const StageGraph& stage, Device& device, Precision precision,
   prepared.parameters.combine_uses();
   for (const TensorId id : prepared.parameters.order()) {
     run.parameter_gradients[stage.graph->tensor(id).name] =
-        read(prepared.parameters.gradient(id), prepared.parameters.elements(id), precision);
+        read(prepared.parameters.gradient(id), prepared.parameters.elements(id),
+             format_of(stage.graph->tensor(id), precision));
   }
   return run;
 }
