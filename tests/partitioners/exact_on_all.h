@@ -15,6 +15,7 @@ namespace millrace::partitioners {
 inline plan::PlanSet run_exact(const plan::Problem& problem, std::int64_t max_ideals = 1000) {
   config::Values options = config::defaults(exact_options());
   options.set("max_ideals", max_ideals);
+  options.set("time_limit", Seconds(3600));  // a machine that does other things stops no search
   plan::ClosedFormEvaluator evaluate(problem);
   return exact(problem, options, evaluate);
 }
