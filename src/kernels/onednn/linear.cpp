@@ -20,9 +20,9 @@ class Linear : public OpKernel {
     const LinearShape shape{m_, k_, o_, bias_};
     forward_ = LinearProduct(site.engine, Pass::forward, shape, variants);
     if (!site.training) return;
-    if (site.graph.tensor(site.op.inputs[0]).role == Role::activation) {
-      backward_input_ = LinearProduct(site.engine, Pass::backward_data, shape, variants);
-    }
+    // Of a graph's own inputs no gradient is wanted, unless it is of a stage split over ranks: then by sgemm.
+    const bool inside = site.graph.tensor(site.op.inputs[0]).role == Role::activation;
+    backward_input_ = LinearProduct(site.engine, Pass::backward_data, shape, inside ? variants : nullptr);
     backward_weight_ = LinearProduct(site.engine, Pass::backward_weights, shape, variants);
   }
 

@@ -1,15 +1,18 @@
 // Products of linear layers by a primitive: as near to the reference as sgemm, and where they are used.
 #include "kernels/onednn/matrix_product.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "kernels/onednn/makers.h"
 #include "kernels/onednn/onednn_device.h"
 #include "kernels/reference/reference_device.h"
 #include "kernels/sample_device.h"
+#include "models/registry.h"
 #include "tests/kernels/onednn/relative_error.h"
 #include "tests/kernels/op_cases.h"
 
@@ -87,6 +90,29 @@ TEST_F(LinearVariants, PrimitivesMakeTheProductsOfSgemm) {
       EXPECT_EQ(found, expected) << "small whole numbers and halves are exact";
     }
   }
+}
+
+// Stages split over ranks receive what is an input of their part's graph, and send its gradient back.
+TEST_F(LinearVariants, InputsOfAGraphHaveAGradientWhereOneIsWanted) {
+  const Graph graph = models::make("mlp", {{"inputs", "2"}, {"hidden", "[3]"}, {"classes", "2"}});
+  const auto& operators = graph.operators();
+  const auto op = std::find_if(operators.begin(), operators.end(),
+                               [](const Operator& one) { return one.schema->name == "linear"; });
+  ASSERT_EQ(graph.tensor(op->inputs[0]).role, Role::input);
+  const onednn::Engine engine;
+  const auto kernel = onednn::make_linear(onednn::Site{graph, *op, 1, true, 1, 1, engine, 0}, nullptr);
+  const std::vector<float> weight{1, 2, 3, 4, 5, 6}, gradient{1, 10, 100};
+  std::vector<float> found{-1, -1};
+  const void* const parameters[] = {weight.data(), nullptr};
+  const void* const output_gradients[] = {gradient.data()};
+  void* const input_gradients[] = {found.data()};
+  OpCall call;
+  call.rows = call.valid_rows = 1;
+  call.parameters = parameters;
+  call.output_gradients = output_gradients;
+  call.input_gradients = input_gradients;
+  kernel->backward_input(call);
+  EXPECT_EQ(found, (std::vector<float>{1 + 30 + 500, 2 + 40 + 600}));
 }
 
 TEST_F(LinearVariants, StagesThatAreAlikeOnEveryGridUseNone) {
