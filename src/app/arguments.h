@@ -63,6 +63,7 @@ struct Arguments {
   std::string only;                     ///< bench planner, train: glob of cases to run; empty: all
   std::string peers;                    ///< bench train: folder of the peer's program; empty: none
   int rounds = 8;                       ///< bench train: runs of each case
+  std::vector<std::string> typed;       ///< bench: the options that not all benchmarks use, as far as they were typed
   std::string workloads;  ///< bench, sweep: folder of the files that the list names; empty: the environment says
 };
 

@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/bench_train_rows.h"
 #include "app/benchmarks.h"
 #include "app/cell_run.h"
 #include "app/child_process.h"
 #include "app/kernel_times.h"
 #include "app/kernel_variants.h"
-#include "app/print.h"
 #include "app/session.h"
 #include "app/shipped_folder.h"
 #include "app/train_cases.h"
@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kernels/onednn/floor.h"
-#include "planner/tables.h"
 #include "record/results.h"
 
 namespace millrace::app {
@@ -87,8 +86,8 @@ Measured run_ours(const TrainCase& one, const fs::path& folder) {
 
 // The peer prints one JSON line: sps [median, most, least], hwm of each process in MiB.
 Measured run_peer(const TrainCase& one, const fs::path& folder) {
-  const std::string command = fmt::format("/usr/bin/python3 '{}' {} 2>&1", (folder / "bench.py").string(), one.peer);
-  std::FILE* pipe = ::popen(command.c_str(), "r");
+  const std::string command = fmt::format("/usr/bin/python3 '{}' {}", (folder / "bench.py").string(), one.peer);
+  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) throw SystemError("the peer cannot be started");
   std::string said;
   char buffer[4096];
@@ -98,7 +97,12 @@ Measured run_peer(const TrainCase& one, const fs::path& folder) {
   if (status != 0 || !document.is_object()) {
     throw Error(ExitCode::failed, fmt::format("{}: the peer failed ({}): {}", one.name, command, said));
   }
-  return {document.at("sps").at(1).get<double>(), document.at("hwm").get<std::vector<double>>()};
+  try {
+    return {document.at("sps").at(1).get<double>(), document.at("hwm").get<std::vector<double>>()};
+  } catch (const json::exception& error) {
+    throw Error(ExitCode::failed,
+                fmt::format("{}: the peer printed other figures: {}: {}", one.name, error.what(), said));
+  }
 }
 
 double median(std::vector<double> values) {
@@ -124,7 +128,10 @@ struct Side {
     for (std::size_t i = 0; i < memory_mib.size(); ++i) memory_mib[i] = std::max(memory_mib[i], run.memory_mib[i]);
   }
   double fullest() const { return *std::max_element(memory_mib.begin(), memory_mib.end()); }
-  json document() const { return {{"samples_per_s", spread(speeds)}, {"memory_mib", memory_mib}}; }
+  json document() const {
+    if (speeds.empty()) return nullptr;
+    return {{"samples_per_s", spread(speeds)}, {"memory_mib", memory_mib}};
+  }
 };
 
 // The kernels of one rank's whole mini-batch, alone: communication, waiting and data are not in it.
@@ -147,69 +154,39 @@ json time_kernels(const TrainCase& one) {
           {"share_of_peak", step_flops(graph, rows) / total / matmul_peak()}};
 }
 
+/// Everything that was measured of a case, whatever failed of it.
 json run_case(const TrainCase& one, const Arguments& arguments, const fs::path& folder) {
-  const bool peers = !arguments.peers.empty() && !one.peer.empty();
   Side ours, peer;
   std::vector<double> ratios;
-  for (int round = 0; round < arguments.rounds; ++round) {
-    ours.add(run_ours(one, folder));
-    if (!peers) continue;
-    peer.add(run_peer(one, arguments.peers));
-    ratios.push_back(ours.speeds.back() / peer.speeds.back());
+  json row{{"case", one.name}, {"ranks", one.ranks}, {"status", "done"}, {"why_not", nullptr}, {"kernels", nullptr}};
+  try {
+    for (int round = 0; round < arguments.rounds; ++round) {
+      ours.add(run_ours(one, folder));
+      if (arguments.peers.empty() || one.peer.empty()) continue;
+      peer.add(run_peer(one, arguments.peers));
+      ratios.push_back(ours.speeds.back() / peer.speeds.back());
+    }
+  } catch (const Error& error) {
+    row["status"] = "failed";
+    row["why_not"] = error.what();
   }
-  json row{{"case", one.name}, {"ranks", one.ranks}, {"rounds", arguments.rounds}};
+  row["rounds"] = ours.speeds.size();
   row["ours"] = ours.document();
-  row["peer"] = peers ? peer.document() : json(nullptr);
-  row["ratio"] = peers ? spread(ratios) : json(nullptr);
-  row["memory_ratio"] = peers ? json(ours.fullest() / peer.fullest()) : json(nullptr);
+  row["peer"] = peer.document();
+  row["ratio"] = ratios.empty() ? json(nullptr) : spread(ratios);
+  row["memory_ratio"] = ratios.empty() ? json(nullptr) : json(ours.fullest() / peer.fullest());
+  row["goal"] = one.goal ? json(*one.goal) : json(nullptr);
+  row["memory_goal"] = one.memory_goal ? json(*one.memory_goal) : json(nullptr);
+  if (ours.speeds.empty()) return row;
   // Other processes inherit no threads of this one's kernels.
   const ChildOutcome child = in_child([&] { return time_kernels(one).dump(); });
-  if (child.code != ExitCode::done) throw Error(child.code, child.text);
-  row["kernels"] = json::parse(child.text);
-  return row;
-}
-
-std::string figures(const json& spread, const char* form) {
-  if (spread.is_null()) return "-";
-  return fmt::format(fmt::runtime(form), spread.at("median").get<double>(), spread.at("least").get<double>(),
-                     spread.at("most").get<double>());
-}
-
-std::string memory(const json& side) {
-  if (side.is_null()) return "-";
-  std::vector<std::string> ranks;
-  for (const json& rank : side.at("memory_mib")) ranks.push_back(fmt::format("{:.0f}", rank.get<double>()));
-  return join(ranks, " + ");
-}
-
-std::string text(const std::vector<json>& rows) {
-  planner::Table speeds{{"case", "samples/s", "peer", "ratio", "MiB", "peer", "ratio"}, {}};
-  planner::Table kinds{{"case", "kind", "forward", "backward", "share"}, {}};
-  for (const json& row : rows) {
-    const std::string name = row.at("case").get<std::string>();
-    const json& peer = row.at("peer");
-    speeds.rows.push_back({name, figures(row.at("ours").at("samples_per_s"), "{:.4g} ({:.4g} to {:.4g})"),
-                           peer.is_null() ? "-" : figures(peer.at("samples_per_s"), "{:.4g} ({:.4g} to {:.4g})"),
-                           figures(row.at("ratio"), "{:.2f} ({:.2f} to {:.2f})"), memory(row.at("ours")), memory(peer),
-                           peer.is_null() ? "-" : fmt::format("{:.2f}", row.at("memory_ratio").get<double>())});
-    const json& kernels = row.at("kernels");
-    const double total = kernels.at("seconds").get<double>();
-    for (const json& kind : kernels.at("kinds")) {
-      const double forward = kind.at("forward_s").get<double>(), backward = kind.at("backward_s").get<double>();
-      kinds.rows.push_back({name, kind.at("kind").get<std::string>(), format(Seconds(forward)),
-                            format(Seconds(backward)), fmt::format("{:.1f} %", 100 * (forward + backward) / total)});
-    }
-    kinds.rows.push_back(
-        {name, "all kernels", format(Seconds(total)), "",
-         fmt::format("{:.0f} % of peak, {:.0f} % of floor", 100 * kernels.at("share_of_peak").get<double>(),
-                     100 * kernels.at("share_of_floor").get<double>())});
+  if (child.code == ExitCode::done) {
+    row["kernels"] = json::parse(child.text);
+  } else if (row.at("status") == "done") {
+    row["status"] = "failed";
+    row["why_not"] = child.text;
   }
-  return table_text(speeds) +
-         "\nspeeds: of the fastest iteration of each run, median over runs with least and most\n"
-         "ratios: run by run, in alternation; memory: peak of each process, of the fullest rank\n\n" +
-         table_text(kinds) +
-         "processor time of one thread on the whole mini-batch, without communication\n"
-         "floor: its products and convolutions alone, each by the fastest call for its shape\n";
+  return row;
 }
 
 fs::path cases_file(const Arguments& arguments) {
@@ -239,13 +216,17 @@ ExitCode bench_train(const Arguments& arguments) {
         fmt::format("--only: no case of {} matches '{}'; it has: {}", list.string(), arguments.only, join(names)));
   }
   const WorkFolder folder;
-  std::vector<json> rows;
-  for (const TrainCase& one : cases) {
-    rows.push_back(run_case(one, arguments, folder.path()));
-    log::notice(fmt::format("{} of {}: {}", rows.size(), cases.size(), one.name));
+  TrainRows rows(arguments.format == Format::json);
+  bool whole = true;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    log::notice(fmt::format("{} of {}: {}", i + 1, cases.size(), cases[i].name));
+    const json row = run_case(cases[i], arguments, folder.path());
+    if (row.at("status") != "done") log::error(row.at("why_not").get<std::string>());
+    whole = whole && row.at("status") == "done";
+    rows.add(row);
   }
-  print(arguments.format == Format::json ? json{{"rows", rows}}.dump(2) + "\n" : text(rows));
-  return ExitCode::done;
+  rows.finish();
+  return whole ? ExitCode::done : ExitCode::failed;
 }
 
 }  // namespace millrace::app

@@ -1,7 +1,7 @@
 // `millrace bench transport`: messages and sums between ranks of this job by shared memory and by MPI, in alternation.
 #include <algorithm>
 #include <array>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,6 @@
 #include "base/errors.h"
 #include "base/text.h"
 #include "comm/node/node_transport.h"
-#include "planner/tables.h"
 #include "probe/link_speed.h"
 
 namespace millrace::app {
@@ -44,17 +43,34 @@ json row_of(Bytes size, const char* way, const Fastest& fastest) {
           {"all_reduce_bytes_per_s", static_cast<double>(size.value()) / fastest.sum.value()}};
 }
 
-std::string table_of(const std::vector<json>& rows) {
-  planner::Table table{{"size", "way", "message", "at GB/s", "all-reduce", "at GB/s"}, {}};
-  const auto rate = [](const json& bytes_per_s) { return fmt::format("{:.2f}", bytes_per_s.get<double>() / 1e9); };
-  for (const json& row : rows) {
-    table.rows.push_back({format(Bytes(row.at("bytes").get<std::int64_t>())), row.at("way").get<std::string>(),
-                          format(Seconds(row.at("message_s").get<double>())), rate(row.at("message_bytes_per_s")),
-                          format(Seconds(row.at("all_reduce_s").get<double>())),
-                          rate(row.at("all_reduce_bytes_per_s"))});
-  }
-  return table_text(table);
+const std::vector<std::string>& transport_columns() {
+  static const std::vector<std::string> columns{"size", "way", "message", "at GB/s", "all-reduce", "at GB/s"};
+  return columns;
 }
+
+std::vector<std::string> cells_of(const json& row) {
+  const auto rate = [](const json& bytes_per_s) { return fmt::format("{:.2f}", bytes_per_s.get<double>() / 1e9); };
+  return {format(Bytes(row.at("bytes").get<std::int64_t>())),    row.at("way").get<std::string>(),
+          format(Seconds(row.at("message_s").get<double>())),    rate(row.at("message_bytes_per_s")),
+          format(Seconds(row.at("all_reduce_s").get<double>())), rate(row.at("all_reduce_bytes_per_s"))};
+}
+
+/// Prints each row when it is measured: with many ranks a size takes many seconds.
+class TransportRows {
+ public:
+  explicit TransportRows(bool as_json) : as_json_(as_json), lines_(transport_columns(), {8, 6, 9, 8, 10, 8}) {
+    if (!as_json_) print(lines_.header());
+  }
+  void add(const json& row) { as_json_ ? list_.add(row) : print(lines_.row(cells_of(row))); }
+  void finish() {
+    if (as_json_) list_.finish();
+  }
+
+ private:
+  bool as_json_;
+  TableLines lines_;
+  JsonRows list_{""};
+};
 
 }  // namespace
 
@@ -65,7 +81,8 @@ ExitCode bench_transport(const Arguments& arguments, comm::World& world) {
                             "bench transport measures between ranks: start it with mpirun -n 2 or more of them");
   }
   comm::NodeTransport memory(world.communicator()), mpi(world.communicator(), {.shares_memory = false});
-  std::vector<json> rows;
+  std::optional<TransportRows> rows;
+  if (world.root()) rows.emplace(arguments.format == Format::json);
   for (const Bytes size : kSizes) {
     Fastest by_memory, by_mpi;
     for (int round = 0; round < arguments.rounds; ++round) {
@@ -74,15 +91,11 @@ ExitCode bench_transport(const Arguments& arguments, comm::World& world) {
       measure(mpi, size, by_mpi);
       world.barrier();
     }
-    if (memory.ranks_of_node() > 1) rows.push_back(row_of(size, "memory", by_memory));
-    rows.push_back(row_of(size, "mpi", by_mpi));
+    if (!rows) continue;
+    if (memory.ranks_of_node() > 1) rows->add(row_of(size, "memory", by_memory));
+    rows->add(row_of(size, "mpi", by_mpi));
   }
-  if (!world.root()) return ExitCode::done;
-  if (arguments.format == Format::json) {
-    print(json(rows));
-  } else {
-    print(table_of(rows));
-  }
+  if (rows) rows->finish();
   return ExitCode::done;
 }
 

@@ -335,7 +335,9 @@ void define(CLI::App& app, Arguments& arguments) {
       ->type_name("LIST.yaml|STEPS.csv");
   bench->add_option("--only", arguments.only, "planner, train: only cases of these names, such as '*gnmt*'")
       ->type_name("GLOB");
-  bench->add_option("--workloads", arguments.workloads, "folder of the files that the list names (MILLRACE_WORKLOADS)")
+  bench
+      ->add_option("--workloads", arguments.workloads,
+                   "planner: folder of the files that the list names (MILLRACE_WORKLOADS)")
       ->type_name("DIR");
   bench->add_option("--peers", arguments.peers, "train: folder of the peer's bench.py; without it ours run alone")
       ->type_name("DIR");
@@ -400,6 +402,11 @@ Arguments parse_command_line(int argc, char** argv, bool speak) {
   }
   arguments.command = app.get_subcommands().front()->get_name();
   check_files(arguments);
+  if (arguments.command == "bench") {
+    for (const char* name : {"--data", "--only", "--workloads", "--peers", "--rounds", "--time-limit"}) {
+      if (app.get_subcommands().front()->count(name) > 0) arguments.typed.emplace_back(name);
+    }
+  }
   return arguments;
 }
 

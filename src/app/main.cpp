@@ -2,7 +2,9 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -118,6 +120,16 @@ World start(int& argc, char**& argv) {
   return World();
 }
 
+// The standard library throws these where the system refuses a thread.
+std::string refused(const std::system_error& error) {
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return "the system refused to start a thread: a limit on processes (ulimit -u), on memory (ulimit -v, ulimit -s) "
+           "or "
+           "of the job is reached";
+  }
+  return fmt::format("the system refused a call: {}", error.what());
+}
+
 // An error that all ranks have ends them in order; an error of one rank alone is said by that rank and ends the job
 // at once, since the others may wait for it (REPORTS C07).
 int run_in(World& world, int argc, char** argv) {
@@ -133,6 +145,10 @@ int run_in(World& world, int argc, char** argv) {
     if (world.size() > 1) world.abort(code);
   } catch (const std::bad_alloc&) {
     millrace::log::error("out of memory: the system refused an allocation; `millrace check` tells what the plan needs");
+    code = ExitCode::failed;
+    if (world.size() > 1) world.abort(code);
+  } catch (const std::system_error& error) {
+    millrace::log::error(refused(error));
     code = ExitCode::failed;
     if (world.size() > 1) world.abort(code);
   } catch (const std::exception& error) {

@@ -28,34 +28,56 @@ bool numeric(const std::string& cell) {
 }
 
 std::string padded(const std::string& cell, std::size_t width, bool right) {
-  const std::string space(width - width_of(cell), ' ');
+  const std::string space(width - std::min(width, width_of(cell)), ' ');
   return right ? space + cell : cell + space;
 }
 
 }  // namespace
 
+TableLines::TableLines(const std::vector<std::string>& columns, std::vector<std::size_t> widths)
+    : columns_(columns), widths_(std::move(widths)) {
+  widths_.resize(columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) widths_[c] = std::max(widths_[c], width_of(columns[c]));
+}
+
+std::string TableLines::header() const {
+  std::vector<std::string> rule;
+  for (const std::size_t width : widths_) rule.emplace_back(width, '-');
+  return line(columns_, false) + line(rule, false);
+}
+
+std::string TableLines::line(const std::vector<std::string>& cells, bool numbers) const {
+  std::string text;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    text += padded(cells[c], widths_[c], numbers && numeric(cells[c])) + (c + 1 < cells.size() ? "  " : "");
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
 std::string table_text(const planner::Table& table) {
-  std::vector<std::size_t> widths;
-  for (const std::string& column : table.columns) widths.push_back(width_of(column));
+  std::vector<std::size_t> widths(table.columns.size());
   for (const auto& row : table.rows) {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
   }
-  std::string text;
-  const auto add = [&](const std::vector<std::string>& row, bool header) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      line += padded(row[c], widths[c], !header && numeric(row[c])) + (c + 1 < row.size() ? "  " : "");
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  };
-  add(table.columns, true);
-  std::vector<std::string> rule;
-  for (const std::size_t width : widths) rule.emplace_back(width, '-');
-  add(rule, true);
-  for (const auto& row : table.rows) add(row, false);
+  const TableLines lines(table.columns, std::move(widths));
+  std::string text = lines.header();
+  for (const auto& row : table.rows) text += lines.row(row);
   return text;
 }
+
+void JsonRows::add(const nlohmann::json& row) {
+  std::string text = row.dump(2);
+  const std::string inner = key_.empty() ? "\n  " : "\n    ";
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) {
+    text.replace(at, 1, inner);
+  }
+  const std::string before = begun_ ? "," : key_.empty() ? "[" : fmt::format("{{\n  \"{}\": [", key_);
+  print(before + inner + text);
+  begun_ = true;
+}
+
+void JsonRows::finish() { print(std::string(key_.empty() ? "\n]\n" : "\n  ]\n}\n")); }
 
 void print(const std::string& text) {
   errno = 0;

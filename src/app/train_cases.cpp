@@ -1,4 +1,4 @@
-// A row of the list is an experiment with `case`, `ranks` and `peer` beside its sections.
+// A row of the list is an experiment with `case`, `ranks`, `peer` and goals beside its sections.
 #include "app/train_cases.h"
 
 #include <algorithm>
@@ -26,6 +26,8 @@ TrainCase read_case(const Field& field, Node& experiment) {
   one.name = row.required("case", config::Text{});
   one.ranks = static_cast<int>(row.get("ranks", config::Integer{1, 1 << 16}, std::int64_t{1}));
   one.peer = row.get("peer", config::Text{}, std::string());
+  one.goal = row.optional("goal", config::Real{0});
+  one.memory_goal = row.optional("memory_goal", config::Real{0});
   experiment = Node::map();
   experiment.where = field.where();
   experiment.add("name", Node::quote(file_name(one.name)));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace millrace::app {
 struct TrainCase {
   std::string name;
   int ranks = 1;
-  std::string peer;  ///< what follows the peer's program on its command line; empty: it has no such case
+  std::string peer;            ///< what follows the peer's program on its command line; empty: it has no such case
+  std::optional<double> goal;  ///< the ratio of speeds to be reached against the peer
+  std::optional<double> memory_goal;  ///< the ratio of memory not to be exceeded
   Experiment experiment;
 };
 

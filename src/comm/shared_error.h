@@ -13,7 +13,7 @@ class SharedError : public Error {
 
 /// Runs what every rank computes alike: its errors are the same everywhere, so they are shared.
 template <class Make>
-auto on_all_alike(Make make) {
+decltype(auto) on_all_alike(Make make) {
   try {
     return make();
   } catch (const SharedError&) {

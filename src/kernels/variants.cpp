@@ -1,6 +1,7 @@
 // The table of choices, its text form and its file.
 #include "kernels/variants.h"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 
 namespace millrace::kernels {
 namespace {
@@ -87,15 +89,27 @@ std::map<std::string, VariantChoice> Variants::used() const {
 
 const VariantChoice* Variants::find_or_measure(const std::string& work, const std::function<VariantChoice()>& measure) {
   if (const VariantChoice* known = find(work)) return known;
-  if (file_.empty() || !keep()) return nullptr;  // it would be another one in the next run
+  if (file_.empty()) return nullptr;  // it would be another one in the next run
+  if (const std::string why = keep(); !why.empty()) {
+    give_up(why);
+    return nullptr;
+  }
   if (const VariantChoice* known = find(work)) return known;
   choices_[work] = measure();
-  if (!keep()) {
-    file_.clear();
+  if (const std::string why = keep(); !why.empty()) {
     choices_.erase(work);
+    give_up(why);
     return nullptr;
   }
   return find(work);
+}
+
+void Variants::give_up(const std::string& why) {
+  log::warning(
+      fmt::format("{}: {}: no implementation is chosen by measurement, convolutions that it does not list take the "
+                  "direct one",
+                  file_.string(), why));
+  file_.clear();
 }
 
 std::string Variants::text() const {
@@ -122,22 +136,24 @@ bool Variants::add(std::string_view text) {
 }
 
 // Others may have kept choices since: theirs stand. The file is replaced as a whole, so no one reads half of it.
-bool Variants::keep() {
+std::string Variants::keep() {
   std::error_code error;
   fs::create_directories(file_.parent_path(), error);
+  if (error) return fmt::format("its folder cannot be made: {}", error.message());
   add(body_of(whole_file(file_), machine_));
   const fs::path written = file_.string() + fmt::format(".{}", ::getpid());
+  errno = 0;
   {
     std::ofstream out(written, std::ios::binary);
     out << head_of(machine_) << text();
-    if (!out.flush()) error = std::make_error_code(std::errc::io_error);
+    if (!out.flush()) error = {errno != 0 ? errno : EIO, std::generic_category()};
   }
   if (!error) fs::rename(written, file_, error);
   if (error) {
     std::error_code ignored;
     fs::remove(written, ignored);
   }
-  return !error;
+  return error ? fmt::format("cannot be written: {}", error.message()) : std::string();
 }
 
 std::optional<fs::path> cache_folder() {

@@ -25,7 +25,7 @@ struct VariantChoice {
 
 /// Choices by the name of the work, which says the operation and all its sizes. What a table does not know it measures
 /// only where it can keep the answer; else the standard implementation is used. So a choice, and with it the bits of a
-/// result, does not change from run to run as long as the file is there.
+/// result, does not change from run to run as long as the file is there. That a file cannot be written is told once.
 class Variants {
  public:
   /// Knows nothing and measures nothing.
@@ -48,7 +48,8 @@ class Variants {
   bool add(std::string_view text);
 
  private:
-  bool keep();
+  std::string keep();  ///< empty, or why it cannot
+  void give_up(const std::string& why);
 
   std::filesystem::path file_;  // empty: nothing is kept
   std::string machine_;

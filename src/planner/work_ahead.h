@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,8 +24,12 @@ class WorkAhead {
 
   WorkAhead(std::size_t count, std::size_t threads, Work answer)
       : count_(count), ahead_(4 * threads), answer_(std::move(answer)), slots_(count) {
-    for (std::size_t t = 0; threads > 1 && t < threads; ++t) {
-      threads_.emplace_back([this, t](const std::stop_token& stop) { work(t, stop); });
+    try {
+      for (std::size_t t = 0; threads > 1 && t < threads; ++t) {
+        threads_.emplace_back([this, t](const std::stop_token& stop) { work(t, stop); });
+      }
+    } catch (const std::system_error&) {
+      // The system has no more of them: those that run do the work, or the caller.
     }
   }
 

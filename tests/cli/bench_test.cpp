@@ -1,4 +1,6 @@
 // `millrace bench planner`: its list is checked as a whole before anything runs, and what is missing is named.
+#include <fmt/format.h>
+
 #include "tests/cli/expect.h"
 
 namespace millrace::cli {
@@ -104,6 +106,94 @@ TEST(Bench, ListsOfTrainingAreCheckedBeforeTheyRun) {
                    {"training_speed.yaml matches 'nothing'", "resnet50 data parallel"});
   expect_one_error(place, place.run({"bench", "train", "--peers", "nowhere"}), 2,
                    {"--peers: no bench.py in 'nowhere'"});
+}
+
+// Three cases, whose peers get the word `word` of the second one, `well` else.
+std::string three_cases(const std::string& word) {
+  std::string text = "bench: train\nrows:\n";
+  for (const char* name : {"one", "two", "three"}) {
+    text += fmt::format(
+        "  - case: {}\n    peer: {}\n    goal: 1.5\n    model: {{name: mlp, options: {{inputs: 8, hidden: [16], "
+        "classes: 4}}}}\n"
+        "    data: {{batch: 8}}\n    plan: {{micro_batches: 1}}\n    train: {{iterations: 4, evaluate_every: off}}\n",
+        name, name == std::string("two") ? word : "well");
+  }
+  return text;
+}
+
+// A peer that says its figures, fails, or ends whoever asked it at once.
+constexpr const char* kPeer = R"py(
+import os, signal, sys
+def words(pid, name):
+    with open("/proc/%d/%s" % (pid, name)) as file: return file.read()
+if sys.argv[1] == "fail": sys.exit("no such model here")
+if sys.argv[1] == "end":
+    pid = os.getppid()
+    while words(pid, "comm").strip() != "millrace": pid = int(words(pid, "stat").rsplit(")", 1)[1].split()[1])
+    os.kill(pid, signal.SIGKILL)
+print('{"sps": [100.0, 100.0, 100.0], "hwm": [1000.0]}')
+)py";
+
+TEST(Bench, WhatFailsTakesNoOtherFiguresAlong) {
+  const Workplace place;
+  place.write("peers/bench.py", kPeer);
+  place.write("l.yaml", three_cases("fail"));
+  const std::vector<std::string> words{"bench", "train", "--data", "l.yaml", "--peers", "peers", "--rounds", "1"};
+  std::vector<std::string> as_json = words;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const Outcome outcome = place.run(as_json);
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("two: the peer failed"), HasSubstr("no such model here")));
+  const nlohmann::json rows = document(outcome).at("rows");
+  ASSERT_EQ(rows.size(), 3U);
+  for (const nlohmann::json& row : rows) {
+    const bool failed = row.at("case") == "two";
+    EXPECT_EQ(row.at("status"), failed ? "failed" : "done");
+    EXPECT_EQ(row.at("ratio").is_null(), failed);
+    EXPECT_FALSE(row.at("ours").is_null());
+    EXPECT_FALSE(row.at("kernels").is_null());
+    EXPECT_EQ(row.at("goal"), 1.5);
+  }
+  EXPECT_EQ(rows.at(0).at("peer").at("samples_per_s").at("median"), 100.0);
+  const Outcome text = place.run(words);
+  EXPECT_EQ(text.code, 4);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("failed: two: the peer failed"), HasSubstr("goal"), HasSubstr("1.50")));
+}
+
+TEST(Bench, RowsArePrintedWhenTheyAreDone) {
+  const Workplace place;
+  place.write("peers/bench.py", kPeer);
+  place.write("l.yaml", three_cases("end"));
+  JobOptions options;
+  options.environment = {{"TMPDIR", (place / "").string()}};  // for what a killed program leaves
+  const Outcome outcome = place.run(
+      {"bench", "train", "--data", "l.yaml", "--peers", "peers", "--rounds", "1", "--format", "json"}, options);
+  EXPECT_NE(outcome.code, 0);
+  const nlohmann::json rest = nlohmann::json::parse(outcome.out + "]}", nullptr, false);
+  ASSERT_TRUE(rest.is_object()) << outcome.out;
+  ASSERT_EQ(rest.at("rows").size(), 1U);
+  EXPECT_EQ(rest.at("rows").at(0).at("case"), "one");
+}
+
+TEST(Bench, OptionsOfOtherBenchmarksAreRefused) {
+  const Workplace place;
+  expect_one_error(place, place.run({"bench", "transport", "--only", "x"}), 2,
+                   {"bench transport does not use --only; it takes: --rounds"});
+  expect_one_error(place, place.run({"bench", "planner", "--rounds", "8"}), 2,
+                   {"bench planner does not use --rounds; it takes: --data, --only, --workloads, --time-limit"});
+  expect_one_error(place, place.run({"bench", "sharding", "--data", "x"}), 2, {"bench sharding does not use --data"});
+  expect_one_error(place, place.run({"bench", "train", "--format", "csv"}), 2, {"'csv', allowed: table, json"});
+  expect_one_error(place, place.run({"bench", "trian"}), 2, {"'trian' (did you mean 'train'?)"});
+}
+
+TEST(Bench, TransportPrintsAWholeDocument) {
+  const Workplace place;
+  const Outcome outcome = place.run({"bench", "transport", "--rounds", "1", "--format", "json"}, {.ranks = 2});
+  expect_done(place, outcome);
+  const nlohmann::json rows = document(outcome);
+  ASSERT_TRUE(rows.is_array());
+  EXPECT_EQ(rows.size() % 7, 0U);  // sizes
+  EXPECT_EQ(rows.back().at("way"), "mpi");
 }
 
 }  // namespace

@@ -116,6 +116,20 @@ TEST(Commands, RanksThatTakeTurnsOnACoreAreNoMeasurement) {
   EXPECT_EQ(kind_with(2), "oversubscribed");
 }
 
+// Threads get stacks that no system has room for: planning goes on without them.
+TEST(Commands, PlansWhereThreadsAreRefused) {
+  const Workplace place;
+  place.write("e.yaml", tiny("plan: {schedule: [gpipe, 1f1b]}\n"));
+  JobOptions options;
+  options.before = {"prlimit", "--stack=35184372088832"};
+  const Outcome refused = place.run({"plan", "e.yaml", "--ranks", "2", "--format", "json"}, options);
+  expect_done(place, refused);
+  const Outcome granted = place.run({"plan", "e.yaml", "--ranks", "2", "--format", "json"});
+  for (const char* figure : {"schedule", "stages", "iteration_time_s"}) {
+    EXPECT_EQ(document(refused).at("plans").at(0).at(figure), document(granted).at("plans").at(0).at(figure)) << figure;
+  }
+}
+
 // As libgomp had it from the start: it looks at the environment before main().
 TEST(Commands, ThreadsWaitPassivelyUnlessTheUserSaysHow) {
   for (const std::string policy : {"", "active"}) {

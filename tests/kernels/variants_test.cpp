@@ -6,13 +6,15 @@
 #include <iterator>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 namespace millrace::kernels {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class KeptVariants : public ::testing::Test {
  protected:
@@ -84,7 +86,13 @@ TEST_F(KeptVariants, WhatCannotBeKeptIsNotChosen) {
   fs::create_directories(folder_);
   std::ofstream(folder_ / "file") << "no folder";
   Variants variants(folder_ / "file", "a machine");
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(ask(variants, "fast"), nullptr);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr((folder_ / "file" / "variants-").string()),
+                                                              HasSubstr("folder cannot be made"), HasSubstr("direct")));
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(ask(variants, "fast"), nullptr);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");  // told once
   Variants nowhere;
   EXPECT_EQ(ask(nowhere, "fast"), nullptr);
   EXPECT_EQ(measured_, 0);
