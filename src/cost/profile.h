@@ -69,7 +69,7 @@ struct Profile {
   std::string cpu;  ///< the processor's name
   std::int64_t threads = 1;
   std::string kernels;                      ///< name of the device
-  std::string precision;                    ///< fp32 or fp64
+  std::string precision;                    ///< fp32, bf16 or fp64
   std::vector<MeasuredOperator> operators;  ///< in the graph's order
   std::vector<MeasuredSize> sizes;          ///< rows ascend
   MeasuredJob job;

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-// Real elements take `real_bytes` (4 or 8); indices are 32-bit.
+// Real elements take `real_bytes` (2, 4 or 8), wide ones (graph/width.h) at least 4; indices are 32-bit.
 
 /// One sample of a batched tensor; the whole of a parameter or buffer.
 Bytes tensor_bytes(const Tensor& tensor, std::int64_t real_bytes);

@@ -10,7 +10,7 @@ namespace millrace {
 using OpId = std::int32_t;      ///< position of an operator in its graph; -1 where there is none
 using TensorId = std::int32_t;  ///< position of a tensor in its graph; -1 where there is none
 
-/// What the elements are. Real elements take the precision of the run (4 or 8 bytes), indices are 32-bit integers, and
+/// What the elements are. Real elements take the precision of the run (2 to 8 bytes), indices are 32-bit integers, and
 /// `byte` counts the bytes of a tensor of which only the size is known (`cost` operators).
 enum class ElementType : std::uint8_t { real, index, byte };
 

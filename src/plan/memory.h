@@ -13,7 +13,7 @@ namespace millrace::plan {
 
 /// Sizes that training adds to a graph.
 struct TrainingBytes {
-  std::int64_t real = 4;                     ///< of a real number
+  std::int64_t real = 4;                     ///< of a real number that operators hand on
   std::int64_t optimizer_per_parameter = 0;  ///< state of one parameter element: SGD momentum 4, Adam 8 in fp32
   bool shard_optimizer = false;              ///< the owners of a parameter keep a part of its state each
 };

@@ -243,6 +243,7 @@ TEST(Experiment, OptimizersRefuseWhatTheyDoNotHave) {
   EXPECT_THAT(refusal(small("train: {optimizer: {nesterov: true}}\n")), HasSubstr("Nesterov needs a momentum"));
   EXPECT_THAT(refusal(small("train: {optimizer: {lr: -1}}\n")), HasSubstr("train.optimizer.lr"));
   EXPECT_THAT(refusal(small("train: {precision: fp64, kernels: onednn}\n")), HasSubstr("reference"));
+  EXPECT_THAT(refusal(small("train: {precision: fp16}\n")), HasSubstr("fp32, bf16, fp64"));
 }
 
 TEST(Experiment, CheckpointsAreOffUnlessAskedFor) {
