@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "graph/tensor.h"
+#include "graph/op_schema.h"
+#include "graph/stage_graph.h"
 #include "kernels/op_kernel.h"
 
 namespace millrace::kernels {
@@ -19,8 +20,15 @@ class KernelFactory {
 
   /// Whether the kernel of the operator before `op` does its work too: `op` has one input and one output, which share
   /// their buffers, values and gradients alike, and its own kernel does nothing. The other gets in backward what `op`
-  /// keeps of its output. Asked for before make().
+  /// keeps of its output (`saved`). Asked for before make().
   virtual bool absorbed(OpId /*op*/) const { return false; }
+
+  /// What the backward of `op` reads, besides gradients; of an absorbed operator what the kernel that does its work
+  /// reads.
+  virtual Saved saved(const StageGraph& stage, OpId op) const {
+    const Operator& at = stage.graph->op(op);
+    return at.schema->saved(at.attributes, stage.graph->shapes(op));
+  }
 
   /// Whether the output of `op` (and of what it absorbed) is not kept for the operator that alone reads it, but made by
   /// a second forward right before that one's backward. Asked for before make().

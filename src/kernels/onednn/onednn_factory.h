@@ -19,18 +19,23 @@ class OnednnFactory : public KernelFactory {
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
+  Saved saved(const StageGraph& stage, OpId op) const override;
   bool rebuilt(OpId op) const override { return rebuilt_.contains(op); }
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
 
  private:
+  /// Whether the maximum behind an absorbed ReLU does its backward.
+  bool leaves_gradient(OpId relu) const;
+
   Engine engine_;
   const Graph& graph_;
   CompileOptions options_;
   Variants* variants_;
   int threads_;
   Layouts layouts_;
-  std::unordered_set<OpId> absorbed_;  // ReLUs that batch norms and sums do
+  std::unordered_set<OpId> absorbed_;  // ReLUs that convolutions, batch norms and sums do
+  std::unordered_set<OpId> of_relu_;   // maxima that do the backward of the ReLU before them
   std::unordered_set<OpId> rebuilt_;   // whose output is made twice
 };
 
