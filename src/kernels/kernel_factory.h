@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "graph/graph.h"
+#include "graph/op_schema.h"
+#include "graph/stage_graph.h"
 #include "kernels/op_kernel.h"
 
 namespace millrace::kernels {
@@ -19,13 +21,20 @@ class KernelFactory {
 
   /// Whether the kernel of the operator before `op` does its work too: `op` has one input and one output, which share
   /// their buffers, values and gradients alike, and its own kernel does nothing. The other gets in backward what `op`
-  /// keeps of its output. Asked for before make().
+  /// keeps of its output (`saved`). Asked for before make().
   virtual bool absorbed(OpId /*op*/) const { return false; }
 
   /// The loss that alone reads the output of `op` and whose work the kernel of `op` does too, where what is between
   /// them never exists as a whole: that kernel gets the inputs of both, the outputs of the loss and their gradients,
   /// and makes all gradients in backward_input. Null: there is none. Asked for before make().
   virtual const Operator* fused_loss(OpId /*op*/) const { return nullptr; }
+
+  /// What the backward of `op` reads, besides gradients; of an absorbed operator what the kernel that does its work
+  /// reads.
+  virtual Saved saved(const StageGraph& stage, OpId op) const {
+    const Operator& at = stage.graph->op(op);
+    return at.schema->saved(at.attributes, stage.graph->shapes(op));
+  }
 
   /// Whether the output of `op` (and of what it absorbed) is not kept for the operator that alone reads it, but made by
   /// a second forward right before that one's backward. Asked for before make().

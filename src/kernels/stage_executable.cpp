@@ -299,7 +299,7 @@ class StageExecutable : public Executable {
     for (const TensorId tensor : op.buffers) operands.buffer_gradients.push_back(parameters.gradient(tensor, id));
     if (!flow_.active[i]) return;
 
-    const Saved saved = op.schema->saved(op.attributes, stage_.graph->shapes(id));
+    const Saved saved = factory_->saved(stage_, id);
     operands.saved_inputs.resize(op.inputs.size());
     operands.saved_outputs.resize(op.outputs.size());
     for (const int k : saved.inputs) {
@@ -326,9 +326,8 @@ class StageExecutable : public Executable {
     const auto readers = stage_.graph->consumers(stage_.graph->op(stage_.ops[i]).outputs[0]);
     if (readers.size() != 1 || !std::binary_search(stage_.ops.begin(), stage_.ops.end(), readers.front())) return;
     if (!factory_->absorbed(readers.front())) return;
-    const Operator& reader = stage_.graph->op(readers.front());
-    const Saved saved = reader.schema->saved(reader.attributes, stage_.graph->shapes(readers.front()));
-    if (!saved.outputs.empty()) operands.saved_outputs[0] = operands.again_outputs[0];
+    if (!factory_->saved(stage_, readers.front()).outputs.empty())
+      operands.saved_outputs[0] = operands.again_outputs[0];
   }
 
   OpCall begin_call(const Slot& state, std::size_t i) const {

@@ -121,7 +121,7 @@ class TensorPlanner {
     std::unordered_set<TensorId> saved;
     for (std::size_t i = 0; options_.training && i < stage_.ops.size(); ++i) {
       if (!flow_.active[i]) continue;
-      const Saved kept = op(i).schema->saved(op(i).attributes, stage_.graph->shapes(stage_.ops[i]));
+      const Saved kept = factory_.saved(stage_, stage_.ops[i]);
       for (const int k : kept.inputs) saved.insert(op(i).inputs[static_cast<std::size_t>(k)]);
       for (const int k : kept.outputs) saved.insert(op(i).outputs[static_cast<std::size_t>(k)]);
     }
@@ -181,7 +181,7 @@ class TensorPlanner {
     }
     for (std::size_t i = stage_.ops.size(); i-- > 0;) {
       if (!flow_.active[i] || !options_.training) continue;
-      const Saved kept = op(i).schema->saved(op(i).attributes, stage_.graph->shapes(stage_.ops[i]));
+      const Saved kept = factory_.saved(stage_, stage_.ops[i]);
       const auto reads = [&](TensorId tensor) {
         const auto found = times.find(before_absorbed(tensor));
         if (found != times.end()) found->second.second = std::max(found->second.second, backward_time(i));
@@ -265,8 +265,7 @@ class TensorPlanner {
     if (!kernels_[reader]->overwrites_input() || op(reader).inputs[0] != tensor) return false;
     if (stage_.graph->consumers(tensor).size() != 1 || before_.contains(tensor)) return false;
     if (plan_.values.at(tensor).region != Place::Region::slot) return false;
-    const Operator& made_by = op(producer);
-    return made_by.schema->saved(made_by.attributes, stage_.graph->shapes(stage_.ops[producer])).outputs.empty();
+    return factory_.saved(stage_, stage_.ops[producer]).outputs.empty();
   }
 
   void plan_kernel_memory() {

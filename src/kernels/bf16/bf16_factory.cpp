@@ -257,6 +257,7 @@ class Bf16Factory : public KernelFactory {
 
   bool absorbed(OpId op) const override { return inner_->absorbed(op); }
   bool rebuilt(OpId op) const override { return inner_->rebuilt(op); }
+  Saved saved(const StageGraph& stage, OpId op) const override { return inner_->saved(stage, op); }
 
   std::int64_t tensor_bytes(TensorId tensor) const override {
     return inner_->tensor_bytes(tensor) / (is_narrow(tensor) ? 2 : 1);

@@ -86,10 +86,13 @@ class Port {
 
 class Conv2d : public OpKernel {
  public:
-  Conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back)
+  Conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back, ReluShare relu)
       : engine_(site.engine),
         variants_(variants),
+        threads_(site.threads),
         shape_(convolution_shape(site.graph, site.op, site.rows)),
+        relu_(relu),
+        outputs_(layouts.elements(site.op.outputs[0])),
         plain_weights_(plain_desc(shape_.weights)) {
     const MemoryDesc source = layouts.desc(site.op.inputs[0]);
     const MemoryDesc destination = layouts.desc(site.op.outputs[0]);
@@ -111,7 +114,12 @@ class Conv2d : public OpKernel {
     forward_destination_.publish(call.outputs[0], call.scratch);
   }
 
+  // What ReLU stops is taken out of the gradient where it lies: both halves read it.
   void backward_input(const OpCall& call) override {
+    if (relu_ == ReluShare::both) {
+      auto* gradient = static_cast<float*>(const_cast<void*>(call.output_gradients[0]));
+      stop_below_zero(threads_, output(call), gradient, outputs_);
+    }
     if (!call.input_gradients[0]) return;
     backward_data_.bind(0, data_source_.target(call.input_gradients[0], call.scratch));
     backward_data_.bind(1, data_weights_.read(call.parameters[0], call.scratch));
@@ -153,6 +161,7 @@ class Conv2d : public OpKernel {
   }
 
   void make_forward(const MemoryDesc& source, const MemoryDesc& destination) {
+    shape_.relu = relu_ != ReluShare::none;
     const ConvolutionPass pass = pass_for(Pass::forward, source, destination);
     std::int64_t scratch = aligned(bytes(pass.scratchpad));
     forward_source_ = Port(engine_, source, pass.source, scratch);
@@ -209,7 +218,10 @@ class Conv2d : public OpKernel {
 
   const Engine& engine_;
   Variants* variants_;
+  int threads_;
   ConvolutionShape shape_;
+  ReluShare relu_;
+  std::int64_t outputs_;  // elements
   MemoryDesc plain_weights_;
   std::int64_t scratch_ = 0;
 
@@ -230,8 +242,9 @@ class Conv2d : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back) {
-  return std::make_unique<Conv2d>(site, layouts, variants, back);
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back,
+                                      ReluShare relu) {
+  return std::make_unique<Conv2d>(site, layouts, variants, back, relu);
 }
 
 }  // namespace millrace::kernels::onednn

@@ -29,12 +29,22 @@ MemoryDesc bias_desc(const ConvolutionShape& shape) {
   return shape.bias ? plain_desc({shape.weights[0]}) : MemoryDesc();
 }
 
+dnnl::primitive_attr convolution_attributes(const ConvolutionShape& shape) {
+  dnnl::primitive_attr attributes = user_scratchpad();
+  if (shape.relu) {
+    dnnl::post_ops operations;
+    operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+    attributes.set_post_ops(operations);
+  }
+  return attributes;
+}
+
 dnnl::convolution_forward::primitive_desc forward_desc(const Engine& engine, const ConvolutionShape& shape,
                                                        const MemoryDesc& source, const MemoryDesc& destination,
                                                        dnnl::algorithm algorithm) {
   return {{dnnl::prop_kind::forward_training, algorithm, source, any_desc(shape.weights), bias_desc(shape), destination,
            shape.strides, shape.padding, shape.padding},
-          user_scratchpad(),
+          convolution_attributes(shape),
           engine.engine};
 }
 

@@ -74,6 +74,7 @@ Reorder make_reorder(const Engine& engine, const MemoryDesc& from, const MemoryD
 struct ConvolutionShape {
   memory::dims source, weights, destination, strides, padding;
   bool bias = false;
+  bool relu = false;  ///< forward ends with max(x, 0)
 };
 
 /// One pass of a convolution with the layouts that it was made for.

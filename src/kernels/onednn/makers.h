@@ -1,6 +1,7 @@
 // The makers of this device's kernels, one for each operator kind.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "kernels/onednn/layouts.h"
@@ -8,6 +9,13 @@
 #include "kernels/variants.h"
 
 namespace millrace::kernels::onednn {
+
+/// What a kernel does of the ReLU behind its operator.
+enum class ReluShare : std::uint8_t {
+  none,
+  forward,  ///< values; its gradient is the business of the operator behind it
+  both      ///< and takes out of its output's gradient what ReLU stops, in place
+};
 
 /// `relu`: with the ReLU that alone reads its output.
 std::unique_ptr<OpKernel> make_add(const Site& site, bool relu);
@@ -17,7 +25,8 @@ std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
 /// Reads and writes each tensor in the layout that `layouts` gives it. `variants` may be null.
 /// `back`: the gradient of its input is wanted.
-std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back);
+std::unique_ptr<OpKernel> make_conv2d(const Site& site, const Layouts& layouts, Variants* variants, bool back,
+                                      ReluShare relu);
 std::unique_ptr<OpKernel> make_copy(const Site& site);  ///< reshape and flatten
 std::unique_ptr<OpKernel> make_cross_entropy(const Site& site);
 std::unique_ptr<OpKernel> make_dropout(const Site& site);
@@ -29,6 +38,8 @@ std::unique_ptr<OpKernel> make_linear(const Site& site, Variants* variants);  //
 std::unique_ptr<OpKernel> make_mean_squared_error(const Site& site);
 std::unique_ptr<OpKernel> make_multiply(const Site& site);
 std::unique_ptr<OpKernel> make_pool(const Site& site);  ///< maximum and average
+/// A maximum that reads what ReLU left: also takes out of its output's gradient, in place, what that ReLU stops.
+std::unique_ptr<OpKernel> make_max_pool_of_relu(const Site& site);
 std::unique_ptr<OpKernel> make_position_embedding(const Site& site);
 std::unique_ptr<OpKernel> make_relu(const Site& site);
 std::unique_ptr<OpKernel> make_softmax(const Site& site);

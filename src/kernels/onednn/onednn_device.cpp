@@ -24,8 +24,10 @@ class OnednnDevice : public Device {
     if (parameters.precision() == Precision::fp64) {
       throw InvalidInput("kernels 'onednn' compute in fp32 and bf16 only; allowed in fp64: auto, reference");
     }
-    std::unique_ptr<KernelFactory> factory = std::make_unique<onednn::OnednnFactory>(stage, options, variants_.get());
-    if (parameters.precision() == Precision::bf16) {
+    const bool copies = parameters.precision() == Precision::bf16;
+    std::unique_ptr<KernelFactory> factory =
+        std::make_unique<onednn::OnednnFactory>(stage, options, variants_.get(), copies);
+    if (copies) {
       factory = make_bf16_factory(*stage.graph, std::move(factory), omp_get_max_threads());
     }
     return make_stage_executable(stage, parameters, options, std::move(factory));

@@ -54,12 +54,22 @@ bool runs_again(const CompileOptions& options, OpId op) {
   return std::binary_search(options.recompute.begin(), options.recompute.end(), op);
 }
 
-bool is_relu_host(const Operator& op) { return op.schema->name == "batch_norm" || op.schema->name == "add"; }
+bool is_relu_host(const Operator& op) {
+  return op.schema->name == "batch_norm" || op.schema->name == "add" || op.schema->name == "conv2d";
+}
 
-/// Each ReLU that alone reads the output of a batch norm or a sum of the stage, in the layout in which it is written.
+/// The operator of the stage that alone reads the first output of `op`; -1: none.
+OpId only_reader(const StageGraph& stage, OpId op) {
+  const TensorId output = stage.graph->op(op).outputs[0];
+  const auto readers = stage.graph->consumers(output);
+  const bool alone = readers.size() == 1 && !std::binary_search(stage.outputs.begin(), stage.outputs.end(), output);
+  return alone ? readers.front() : OpId{-1};
+}
+
+/// Each ReLU that alone reads the output of a host of the stage, in the layout in which it is written.
 /// What runs again keeps its outputs apart from what does not.
-std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& layouts,
-                                        const CompileOptions& options) {
+std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& layouts, const CompileOptions& options,
+                                        bool copies) {
   std::unordered_set<OpId> found;
   const Graph& graph = *stage.graph;
   for (const OpId id : stage.ops) {
@@ -69,8 +79,24 @@ std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& 
     const OpId before = graph.tensor(between).producer;
     const bool inside = before >= 0 && std::binary_search(stage.ops.begin(), stage.ops.end(), before);
     if (!inside || !is_relu_host(graph.op(before)) || graph.consumers(between).size() != 1) continue;
+    // The halves of a convolution's backward hand each other the gradient that ReLU let through.
+    if (copies && graph.op(before).schema->name == "conv2d") continue;
     if (runs_again(options, id) || runs_again(options, before)) continue;
     if (layouts.block(between) == layouts.block(op.outputs[0])) found.insert(id);
+  }
+  return found;
+}
+
+/// Maxima of what convolutions and their ReLUs leave. The largest of a window tells whether ReLU stopped all of it, so
+/// no one needs to keep the image before.
+std::unordered_set<OpId> maxima_of_relus(const StageGraph& stage, const std::unordered_set<OpId>& absorbed,
+                                         const CompileOptions& options) {
+  std::unordered_set<OpId> found;
+  for (const OpId relu : absorbed) {
+    const OpId host = stage.graph->tensor(stage.graph->op(relu).inputs[0]).producer;
+    const OpId reader = only_reader(stage, relu);
+    if (reader < 0 || runs_again(options, reader) || stage.graph->op(host).schema->name != "conv2d") continue;
+    if (stage.graph->op(reader).schema->name == "max_pool") found.insert(reader);
   }
   return found;
 }
@@ -87,15 +113,10 @@ std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::u
   std::unordered_set<OpId> found;
   if (!options.training || options.split_backward) return found;
   const Graph& graph = *stage.graph;
-  const auto only_reader = [&](OpId id) {
-    const auto readers = graph.consumers(graph.op(id).outputs[0]);
-    const bool inside = readers.size() == 1 && std::binary_search(stage.ops.begin(), stage.ops.end(), readers.front());
-    return inside ? readers.front() : OpId{-1};
-  };
   for (const OpId id : stage.ops) {
-    OpId reader = only_reader(id);
+    OpId reader = only_reader(stage, id);
     const bool with_relu = reader >= 0 && absorbed.contains(reader);
-    if (with_relu) reader = only_reader(reader);
+    if (with_relu) reader = only_reader(stage, reader);
     if (reader < 0 || !is_cheap_to_make(graph.op(id), with_relu)) continue;
     if (runs_again(options, id) || runs_again(options, reader)) continue;
     const std::string_view kind = graph.op(reader).schema->name;
@@ -106,42 +127,64 @@ std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::u
 
 }  // namespace
 
-OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants)
+OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants, bool copies)
     : graph_(*stage.graph),
       options_(options),
       gradient_inputs_(stage.gradient_inputs.begin(), stage.gradient_inputs.end()),
       variants_(options.plain ? nullptr : variants),
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_),
-      absorbed_(absorbed_relus(stage, layouts_, options)),
+      absorbed_(absorbed_relus(stage, layouts_, options, copies)),
+      of_relu_(maxima_of_relus(stage, absorbed_, options)),
       rebuilt_(rebuilt_operators(stage, absorbed_, options)),
-      fused_(layer_of_fused_loss(stage, options)) {}
+      fused_(copies ? OpId{-1} : layer_of_fused_loss(stage, options)) {}
 
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);
   const Site site{graph_,        op,       options_.rows, options_.training,
                   options_.seed, threads_, engine_,       layouts_.working_block(op)};
-  if (op.schema->name == "conv2d") {
-    const TensorId input = op.inputs[0];  // what a part of a split stage receives is an input of its graph
-    const bool back = graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
-    return make_conv2d(site, layouts_, variants_, back);
-  }
   if (id == fused_) return make_logits_loss(site, graph_.op(graph_.loss()));
   if (absorbed(id) || (fused_ >= 0 && id == graph_.loss())) return std::make_unique<AbsorbedKernel>();
   if (is_relu_host(op)) {
     const auto readers = graph_.consumers(op.outputs[0]);
     const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return absorbed(reader); });
+    if (op.schema->name == "conv2d") {
+      const bool forward = relu && leaves_gradient(readers.front());
+      const TensorId input = op.inputs[0];  // what a part of a split stage receives is an input of its graph
+      const bool back = graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
+      return make_conv2d(site, layouts_, variants_, back,
+                         forward ? ReluShare::forward
+                         : relu  ? ReluShare::both
+                                 : ReluShare::none);
+    }
     auto kernel = op.schema->name == "add" ? make_add(site, relu) : make_batch_norm(site, relu);
     return adapt_layouts(std::move(kernel), op, layouts_, site.block, engine_);
   }
   if (op.schema->name == "linear") {
     return adapt_layouts(make_linear(site, variants_), op, layouts_, site.block, engine_);
   }
+  if (of_relu_.contains(id)) return adapt_layouts(make_max_pool_of_relu(site), op, layouts_, site.block, engine_);
   for (const Kind& kind : kKinds) {
     if (kind.name != op.schema->name) continue;
     return adapt_layouts(kind.make(site), op, layouts_, site.block, engine_);
   }
   return make_reference_kernel(graph_, id, options_.rows, Precision::fp32, options_.training, options_.seed);
+}
+
+bool OnednnFactory::leaves_gradient(OpId relu) const {
+  const auto readers = graph_.consumers(graph_.op(relu).outputs[0]);
+  return std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return of_relu_.contains(reader); });
+}
+
+// A batch norm tells what ReLU stops from its input.
+Saved OnednnFactory::saved(const StageGraph& stage, OpId op) const {
+  Saved saved = KernelFactory::saved(stage, op);
+  if (absorbed(op)) {
+    const Operator& host = graph_.op(graph_.tensor(graph_.op(op).inputs[0]).producer);
+    if (host.schema->name == "batch_norm" || leaves_gradient(op)) saved.outputs.clear();
+  }
+  if (of_relu_.contains(op)) saved.outputs = {0};
+  return saved;
 }
 
 std::int64_t OnednnFactory::tensor_bytes(TensorId tensor) const {

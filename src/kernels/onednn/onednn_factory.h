@@ -14,17 +14,21 @@ namespace millrace::kernels::onednn {
 class OnednnFactory : public KernelFactory {
  public:
   /// `stage.graph` outlives it and its kernels, and so does the factory its kernels. `variants` may be null; plain
-  /// stages use none.
-  OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants);
+  /// stages use none. `copies`: each call gets copies of its tensors, so nothing can be left in them for the next call.
+  OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants, bool copies);
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
   const Operator* fused_loss(OpId op) const override { return op == fused_ ? &graph_.op(graph_.loss()) : nullptr; }
+  Saved saved(const StageGraph& stage, OpId op) const override;
   bool rebuilt(OpId op) const override { return rebuilt_.contains(op); }
   std::int64_t tensor_bytes(TensorId tensor) const override;
   void add(TensorId tensor, void* destination, const void* source) const override;
 
  private:
+  /// Whether the maximum behind an absorbed ReLU does its backward.
+  bool leaves_gradient(OpId relu) const;
+
   Engine engine_;
   const Graph& graph_;
   CompileOptions options_;
@@ -32,7 +36,8 @@ class OnednnFactory : public KernelFactory {
   Variants* variants_;
   int threads_;
   Layouts layouts_;
-  std::unordered_set<OpId> absorbed_;  // ReLUs that batch norms and sums do
+  std::unordered_set<OpId> absorbed_;  // ReLUs that convolutions, batch norms and sums do
+  std::unordered_set<OpId> of_relu_;   // maxima that do the backward of the ReLU before them
   std::unordered_set<OpId> rebuilt_;   // whose output is made twice
   OpId fused_;                         // the layer that does the loss, too; -1: none
 };

@@ -2,13 +2,14 @@
 #include <algorithm>
 
 #include "kernels/onednn/makers.h"
+#include "kernels/onednn/row_loops.h"
 
 namespace millrace::kernels::onednn {
 namespace {
 
 class Pool : public OpKernel {
  public:
-  explicit Pool(const Site& site) {
+  Pool(const Site& site, bool of_relu) : threads_(site.threads), outputs_(site.output_elements()), of_relu_(of_relu) {
     const auto desc = [&](const Dims& d) {
       const memory::dims dims{site.rows, d[0], d[1], d[2]};
       return site.block ? blocked_desc(dims, site.block) : plain_desc(dims);
@@ -40,7 +41,12 @@ class Pool : public OpKernel {
 
   void forward(const OpCall& call) override { run(forward_, call.inputs[0], call.outputs[0], call); }
 
+  // A window whose maximum is zero passed nothing on: ReLU stopped all of it.
   void backward_input(const OpCall& call) override {
+    if (of_relu_) {
+      auto* gradient = static_cast<float*>(const_cast<void*>(call.output_gradients[0]));
+      stop_below_zero(threads_, output(call), gradient, outputs_);
+    }
     if (call.input_gradients[0]) run(backward_, call.input_gradients[0], call.output_gradients[0], call);
   }
 
@@ -53,6 +59,9 @@ class Pool : public OpKernel {
     primitive.execute();
   }
 
+  int threads_;
+  std::int64_t outputs_;  // elements
+  bool of_relu_;
   std::int64_t workspace_ = 0;
   std::int64_t scratch_ = 0;
   Primitive forward_, backward_;
@@ -60,6 +69,8 @@ class Pool : public OpKernel {
 
 }  // namespace
 
-std::unique_ptr<OpKernel> make_pool(const Site& site) { return std::make_unique<Pool>(site); }
+std::unique_ptr<OpKernel> make_pool(const Site& site) { return std::make_unique<Pool>(site, false); }
+
+std::unique_ptr<OpKernel> make_max_pool_of_relu(const Site& site) { return std::make_unique<Pool>(site, true); }
 
 }  // namespace millrace::kernels::onednn

@@ -78,6 +78,11 @@ MILLRACE_VECTOR_CLONES void softmax_gradient_loop(const float* p, const float* x
   for (std::int64_t i = 0; i < n; ++i) z[i] = p[i] * (x[i] - shift) * factor;
 }
 
+MILLRACE_VECTOR_CLONES void stop_loop(const float* y, float* gradient, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) gradient[i] = y[i] > 0 ? gradient[i] : 0.0F;
+}
+
 }  // namespace
 
 float row_sum(const float* x, std::int64_t n) { return sum_loop(x, n); }
@@ -97,6 +102,11 @@ void row_product(const float* x, const float* y, float* z, std::int64_t n) { pro
 
 void row_softmax_gradient(const float* p, const float* x, float shift, float factor, float* z, std::int64_t n) {
   softmax_gradient_loop(p, x, shift, factor, z, n);
+}
+
+void stop_below_zero(int threads, const float* y, float* gradient, std::int64_t n) {
+  parallel_elements(threads, n,
+                    [=](std::int64_t begin, std::int64_t end) { stop_loop(y + begin, gradient + begin, end - begin); });
 }
 
 void add_column_sums(int threads, const float* x, std::int64_t rows, std::int64_t columns, float* totals) {

@@ -20,6 +20,9 @@ void row_product(const float* x, const float* y, float* z, std::int64_t n);  ///
 /// z = p * (x - shift) * factor: the backward pass of softmax with p its output.
 void row_softmax_gradient(const float* p, const float* x, float shift, float factor, float* z, std::int64_t n);
 
+/// gradient = 0 where y <= 0: the backward pass of ReLU with y its output, in place.
+void stop_below_zero(int threads, const float* y, float* gradient, std::int64_t n);
+
 /// totals[c] += sum over rows of x[r, c], rows in order: x is [rows, columns], `threads` share the columns.
 void add_column_sums(int threads, const float* x, std::int64_t rows, std::int64_t columns, float* totals);
 

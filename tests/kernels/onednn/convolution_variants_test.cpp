@@ -7,11 +7,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "graph/graph_builder.h"
 #include "kernels/onednn/convolution_shape.h"
 #include "kernels/onednn/onednn_device.h"
 #include "kernels/reference/reference_device.h"
 #include "kernels/sample_device.h"
 #include "tests/kernels/onednn/relative_error.h"
+#include "tests/kernels/onednn/stage_expectations.h"
+#include "tests/kernels/onednn/stage_run.h"
 #include "tests/kernels/op_cases.h"
 
 namespace millrace::kernels::testing {
@@ -111,6 +114,27 @@ TEST_F(ConvolutionVariants, ChannelsLastRoundNoMore) {
       EXPECT_LT(relative_error(found.parameter_gradients[i], expected.parameter_gradients[i]), 5e-6);
     }
   }
+}
+
+TEST_F(ConvolutionVariants, EitherAlgorithmDoesTheReluBehindIt) {
+  const OpCase op_case = convolution_case(16, 32, 8, 8, 1, true);
+  if (!has_winograd(op_case)) GTEST_SKIP() << "not offered on this processor";
+  GraphBuilder builder("relu");
+  const TensorId labels = builder.label("labels", {{}, ElementType::index});
+  TensorId x = builder.input("input", {op_case.inputs[0].dims});
+  x = builder.add({.name = "conv", .kind = "conv2d", .inputs = {x}, .attributes = op_case.attributes});
+  x = builder.add({.name = "relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "mean", .kind = "global_average_pool", .inputs = {x}});
+  builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {x, labels}});
+  const Graph graph = builder.build();
+  const StageRunOptions options{.rows = 2, .valid_rows = 2};
+  const StageRun expected = run_stage(whole_stage(graph), *make_reference_device(), Precision::fp64, options);
+  const StageRun found =
+      run_stage(whole_stage(graph), *make_onednn_device(all(op_case, "winograd")), Precision::fp32, options);
+  EXPECT_NE(found.parameter_gradients,
+            run_stage(whole_stage(graph), *make_onednn_device(), Precision::fp32, options).parameter_gradients);
+  expect_values_near(found.outputs, expected.outputs, 1e-5);
+  expect_values_near(found.parameter_gradients, expected.parameter_gradients, 1e-4);
 }
 
 TEST_F(ConvolutionVariants, StagesThatAreAlikeOnEveryGridUseNone) {

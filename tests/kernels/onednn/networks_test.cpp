@@ -95,6 +95,86 @@ Graph padded_blocks() {
   return builder.build();
 }
 
+/// ReLUs that convolutions do, before overlapping and other maxima, convolutions and several readers; channels that do
+/// not fill their last block. `active`: with the ReLU before the first maximum.
+Graph convolutions_and_relus(bool active = true) {
+  using List = std::vector<std::int64_t>;
+  const auto conv = [](std::int64_t out) {
+    return Attributes{{"out_channels", out}, {"kernel", List{3, 3}}, {"padding", List{1, 1}}};
+  };
+  const auto pool = [](std::int64_t kernel) {
+    return Attributes{
+        {"kernel", List{kernel, kernel}}, {"stride", List{2, 2}}, {"padding", List{kernel / 3, kernel / 3}}};
+  };
+  GraphBuilder builder("convolutions_and_relus");
+  const TensorId image = builder.input("input", {{3, 13, 18}});
+  const TensorId labels = builder.label("labels", {{}, ElementType::index});
+  TensorId x = builder.add({.name = "a", .kind = "conv2d", .inputs = {image}, .attributes = conv(20)});
+  if (active) x = builder.add({.name = "a_relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "a_pool", .kind = "max_pool", .inputs = {x}, .attributes = pool(3)});
+  x = builder.add({.name = "b", .kind = "conv2d", .inputs = {x}, .attributes = conv(16)});
+  const TensorId b = builder.add({.name = "b_relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "c", .kind = "conv2d", .inputs = {b}, .attributes = conv(16)});
+  x = builder.add({.name = "c_relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "d", .kind = "conv2d", .inputs = {x}, .attributes = conv(16)});
+  x = builder.add({.name = "sum", .kind = "add", .inputs = {x, b}});
+  x = builder.add({.name = "e", .kind = "conv2d", .inputs = {x}, .attributes = conv(16)});
+  x = builder.add({.name = "e_relu", .kind = "relu", .inputs = {x}});
+  x = builder.add({.name = "e_pool", .kind = "max_pool", .inputs = {x}, .attributes = pool(2)});
+  x = builder.add({.name = "flat", .kind = "flatten", .inputs = {x}});
+  x = builder.add(
+      {.name = "classes", .kind = "linear", .inputs = {x}, .attributes = {{"out_features", std::int64_t{10}}}});
+  builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {x, labels}});
+  return builder.build();
+}
+
+TEST(OnednnNetworks, ConvolutionsDoTheReluBehindThem) {
+  const Graph graph = convolutions_and_relus();
+  expect_stage_as_reference(whole_stage(graph), {.rows = 5, .valid_rows = 3, .slots = 2});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 2, .valid_rows = 2, .slots = 2, .split = true});
+  expect_stage_as_reference(whole_stage(graph), {.rows = 2, .valid_rows = 2, .training = false});
+  for (OpId cut = 1; cut < graph.size(); ++cut) {
+    SCOPED_TRACE(graph.op(cut).name);
+    expect_stage_as_reference(part_of(graph, cut, static_cast<OpId>(graph.size())), {.rows = 3, .valid_rows = 3});
+    expect_stage_as_reference(part_of(graph, 0, cut), {.rows = 3, .valid_rows = 3});
+  }
+}
+
+TEST(OnednnNetworks, NoSlotKeepsWhatAMaximumReads) {
+  const auto kept = [](const Graph& graph) {
+    const auto device = make_onednn_device();
+    return PreparedStage(whole_stage(graph), *device, Precision::fp32, {.rows = 4, .valid_rows = 4})
+        .executable->bytes()
+        .per_slot;
+  };
+  EXPECT_EQ(kept(convolutions_and_relus(true)), kept(convolutions_and_relus(false)));
+}
+
+TEST(OnednnNetworks, ABatchNormTellsFromItsInputWhatReluStops) {
+  using List = std::vector<std::int64_t>;
+  const auto kept = [](bool active) {
+    GraphBuilder builder("stem");
+    const TensorId labels = builder.label("labels", {{}, ElementType::index});
+    TensorId x = builder.input("input", {{3, 12, 12}});
+    x = builder.add({.name = "conv",
+                     .kind = "conv2d",
+                     .inputs = {x},
+                     .attributes = {{"out_channels", std::int64_t{16}}, {"kernel", List{3, 3}}, {"bias", false}}});
+    x = builder.add({.name = "norm", .kind = "batch_norm", .inputs = {x}});
+    if (active) x = builder.add({.name = "relu", .kind = "relu", .inputs = {x}});
+    const Attributes pool{{"kernel", List{2, 2}}, {"stride", List{2, 2}}};
+    x = builder.add({.name = "pool", .kind = "max_pool", .inputs = {x}, .attributes = pool});
+    x = builder.add({.name = "mean", .kind = "global_average_pool", .inputs = {x}});
+    builder.add({.name = "loss", .kind = "cross_entropy", .inputs = {x, labels}});
+    const Graph graph = builder.build();
+    const auto device = make_onednn_device();
+    return PreparedStage(whole_stage(graph), *device, Precision::fp32, {.rows = 2, .valid_rows = 2})
+        .executable->bytes()
+        .per_slot;
+  };
+  EXPECT_EQ(kept(true) - kept(false), 2 * 16 * 4) << "scale and shift of each channel";
+}
+
 TEST(OnednnNetworks, LenetInSeveralSlots) {
   const Graph graph = models::make_lenet(10, 28, 1);
   expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 3});
