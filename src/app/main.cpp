@@ -124,8 +124,7 @@ World start(int& argc, char**& argv) {
 std::string refused(const std::system_error& error) {
   if (error.code() == std::errc::resource_unavailable_try_again) {
     return "the system refused to start a thread: a limit on processes (ulimit -u), on memory (ulimit -v, ulimit -s) "
-           "or "
-           "of the job is reached";
+           "or of the job is reached";
   }
   return fmt::format("the system refused a call: {}", error.what());
 }

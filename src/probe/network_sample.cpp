@@ -9,7 +9,9 @@
 
 #include "base/random.h"
 #include "graph/data_range.h"
+#include "graph/footprint.h"
 #include "graph/width.h"
+#include "kernels/add_values.h"
 #include "kernels/bf16/loops.h"
 
 namespace millrace::probe {
@@ -37,13 +39,6 @@ void fill_reals(void* to, std::int64_t count, const Random& random) {
     values[i] = static_cast<Real>(random.normal(static_cast<std::uint64_t>(i)));
   }
   for (std::int64_t i = drawn; i < count; ++i) values[i] = values[i - kCycle];
-}
-
-template <class Real>
-void add_reals(void* to, const std::vector<std::byte>& terms) {
-  Real* sums = static_cast<Real*>(to);
-  const Real* values = reinterpret_cast<const Real*>(terms.data());
-  for (std::size_t i = 0; i < terms.size() / sizeof(Real); ++i) sums[i] += values[i];
 }
 
 }  // namespace
@@ -89,11 +84,9 @@ void NetworkSample::compile(std::int64_t rows) {
     }
   }
   for (Message& message : messages_) {
-    const Tensor& tensor = graph_.tensor(message.tensor);
-    const std::int64_t size = tensor.shape.element == ElementType::index ? kernels::kIndexBytes
-                              : is_wide(tensor)                          ? kernels::real_bytes(parameters_.precision())
-                                                : kernels::carried_bytes(parameters_.precision());
-    message.data.resize(static_cast<std::size_t>(rows * tensor.shape.elements_per_sample() * size));
+    const Bytes of_sample =
+        tensor_bytes(graph_.tensor(message.tensor), kernels::carried_bytes(parameters_.precision()));
+    message.data.resize(static_cast<std::size_t>(rows * of_sample.value()));
   }
   parameters_.zero_gradients();
 }
@@ -180,13 +173,9 @@ void NetworkSample::take_gradient(const Message& message, bool first) {
   void* const to = parts_[message.from].executable->output_gradient(0, message.tensor);
   if (first) {
     std::memcpy(to, message.data.data(), message.data.size());
-  } else if (parameters_.precision() == kernels::Precision::fp64) {
-    add_reals<double>(to, message.data);
-  } else if (parameters_.precision() == kernels::Precision::bf16 && !is_wide(graph_.tensor(message.tensor))) {
-    kernels::add_bf16(static_cast<kernels::Bf16*>(to), reinterpret_cast<const kernels::Bf16*>(message.data.data()),
-                      static_cast<std::int64_t>(message.data.size() / sizeof(kernels::Bf16)));
   } else {
-    add_reals<float>(to, message.data);
+    const std::int64_t count = graph_.tensor(message.tensor).shape.elements_per_sample() * rows_;
+    kernels::add_values(to, message.data.data(), count, parameters_.precision());
   }
 }
 

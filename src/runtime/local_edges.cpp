@@ -9,7 +9,7 @@
 
 #include "base/index.h"
 #include "graph/stage_graph.h"
-#include "runtime/add_values.h"
+#include "kernels/add_values.h"
 #include "runtime/exchange.h"
 
 namespace millrace::runtime {
@@ -137,8 +137,8 @@ void LocalEdges::add_term(Sum& sum, const BoundMicroBatch& place) {
   Term& term = sum.terms[sum.next];
   if (term.local && sum.next > 0) {
     const std::int64_t bytes = place.rows.size() * sum.row_bytes;
-    add_values(place.executable->output_gradient(place.slot, sum.tensor), waiting(term, place),
-               bytes / kernels::carried_bytes(precision_), precision_);
+    kernels::add_values(place.executable->output_gradient(place.slot, sum.tensor), waiting(term, place),
+                        bytes / kernels::carried_bytes(precision_), precision_);
   }
   ++sum.next;
 }
@@ -154,7 +154,7 @@ void LocalEdges::add_received(const Transfer& transfer, const BoundMicroBatch& p
   if (sum.next == 0) {
     std::memcpy(to, data, static_cast<std::size_t>(bytes));
   } else {
-    add_values(to, data, bytes / kernels::carried_bytes(precision_), precision_);
+    kernels::add_values(to, data, bytes / kernels::carried_bytes(precision_), precision_);
   }
 }
 

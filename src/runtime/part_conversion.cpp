@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/add_values.h"
+#include "kernels/add_values.h"
 
 namespace millrace::runtime {
 namespace {
@@ -141,7 +141,7 @@ void PartConversion::add_terms(std::byte* to) {
     if (peer == 0) {
       std::memcpy(to, term.data(), term.size());
     } else {
-      add_values(to, term.data(), incoming_[own].elements(), precision());
+      kernels::add_values(to, term.data(), incoming_[own].elements(), precision());
     }
   }
 }

@@ -16,9 +16,8 @@
 namespace millrace::kernels::onednn {
 namespace {
 
-constexpr double kEnoughFlops = 2e9;  // of a measurement: some ten milliseconds of a core
-constexpr double kLeastFlops = 2e7;   // of a pass that is worth one
-constexpr double kLeastGain = 1.1;    // what another algorithm has to be faster by: it rounds more, and takes scratch
+constexpr double kConvolutionGain =
+    1.1;  // what another algorithm has to be faster by: it rounds more, and takes scratch
 constexpr const char* kDirect = "direct";
 constexpr const char* kWinograd = "winograd";
 constexpr const char* kChannelsLast = "channels last";
@@ -35,11 +34,6 @@ std::int64_t measured_rows(const ConvolutionShape& shape) {
   const auto rows = static_cast<std::uint64_t>(shape.source[0]);
   const auto enough = static_cast<std::uint64_t>(std::max(1.0, kEnoughFlops / row_flops(shape)));
   return static_cast<std::int64_t>(std::bit_floor(std::min(rows, enough)));
-}
-
-const char* name_of(Pass pass) {
-  if (pass == Pass::forward) return "forward";
-  return pass == Pass::backward_data ? "backward input" : "backward weight";
 }
 
 bool can_be_winograd(const ConvolutionShape& shape) {
@@ -149,14 +143,14 @@ VariantChoice choose_on_fewer_rows(const Engine& engine, Pass pass, ConvolutionS
   add(kDirect, make_convolution(engine, pass, shape, source, destination));
   for (const Algorithm& other : other_algorithms(engine, pass, shape, source, destination)) add(other.name, other.pass);
   if (passes.size() == 1) return {kDirect, {}};
-  return choose_fastest(contenders_of(passes), kLeastGain);
+  return choose_fastest(contenders_of(passes), kConvolutionGain);
 }
 
 }  // namespace
 
 std::string convolution_work(Pass pass, const ConvolutionShape& shape) {
   const auto image = [](const memory::dims& dims) { return fmt::format("{}x{}x{}", dims[1], dims[2], dims[3]); };
-  return fmt::format("convolution {} {} to {} by {}x{} padding {}{} rows {}", name_of(pass), image(shape.source),
+  return fmt::format("convolution {} {} to {} by {}x{} padding {}{} rows {}", words(pass), image(shape.source),
                      image(shape.destination), shape.weights[2], shape.weights[3], fmt::join(shape.padding, "x"),
                      shape.bias ? " bias" : "", measured_rows(shape));
 }

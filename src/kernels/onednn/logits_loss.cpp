@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/onednn/cross_entropy_rows.h"
+#include "kernels/onednn/matrix_product.h"
 #include "kernels/onednn/parallel.h"
 #include "kernels/onednn/row_loops.h"
 
@@ -77,6 +78,8 @@ class LogitsLoss : public OpKernel {
     parallel_tasks(threads_, count, count * shape_.classes, f);
   }
 
+  LinearShape rows_of(std::int64_t count) const { return {count, width_, shape_.classes, bias_}; }
+
   float* make_logits(const OpCall& call, std::int64_t first, std::int64_t count) const {
     float* const logits = scratch(call);
     const std::int64_t classes = shape_.classes;
@@ -84,34 +87,17 @@ class LogitsLoss : public OpKernel {
       each_position(count,
                     [&](std::int64_t i, int) { std::copy_n(parameter(call, 1), classes, logits + i * classes); });
     }
-    gemm({.transpose_b = true,
-          .m = count,
-          .n = classes,
-          .k = width_,
-          .lda = width_,
-          .ldb = width_,
-          .ldc = classes,
-          .beta = bias_ ? 1.0F : 0.0F},
-         input(call) + first * width_, parameter(call, 0), logits);
+    gemm(linear_product(Pass::forward, rows_of(count)), input(call) + first * width_, parameter(call, 0), logits);
     return logits;
   }
 
   void add_gradients(const OpCall& call, std::int64_t first, std::int64_t count, const float* logits) const {
-    const std::int64_t classes = shape_.classes;
     if (float* const dx = input_gradient(call)) {
-      gemm({.m = count, .n = width_, .k = classes, .lda = classes, .ldb = width_, .ldc = width_}, logits,
-           parameter(call, 0), dx + first * width_);
+      gemm(linear_product(Pass::backward_data, rows_of(count)), logits, parameter(call, 0), dx + first * width_);
     }
-    gemm({.transpose_a = true,
-          .m = classes,
-          .n = width_,
-          .k = count,
-          .lda = classes,
-          .ldb = width_,
-          .ldc = width_,
-          .beta = 1.0F},
-         logits, input(call) + first * width_, parameter_gradient(call, 0));
-    if (bias_) add_column_sums(threads_, logits, count, classes, parameter_gradient(call, 1));
+    gemm(linear_product(Pass::backward_weights, rows_of(count)), logits, input(call) + first * width_,
+         parameter_gradient(call, 0));
+    if (bias_) add_column_sums(threads_, logits, count, shape_.classes, parameter_gradient(call, 1));
   }
 
   int threads_;

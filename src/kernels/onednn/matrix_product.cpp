@@ -13,10 +13,8 @@
 namespace millrace::kernels::onednn {
 namespace {
 
-constexpr double kEnoughFlops = 2e9;        // of a measurement: some ten milliseconds of a core
 constexpr std::uint64_t kEnoughRows = 128;  // at least, if there are so many: fewer wait for the weights
-constexpr double kLeastFlops = 2e7;         // of a product that is worth a measurement
-constexpr double kLeastGain = 1.05;         // what noise does not feign; both ways round alike
+constexpr double kProductGain = 1.05;       // what noise does not feign; both ways round alike
 constexpr const char* kSgemm = "sgemm";
 constexpr const char* kMatmul = "matmul";
 
@@ -30,11 +28,6 @@ LinearShape measured_shape(LinearShape shape) {
   const auto enough = std::max(kEnoughRows, static_cast<std::uint64_t>(kEnoughFlops / of_a_row));
   shape.rows = static_cast<std::int64_t>(std::bit_floor(std::min(static_cast<std::uint64_t>(shape.rows), enough)));
   return shape;
-}
-
-const char* words(Pass pass) {
-  if (pass == Pass::forward) return "forward";
-  return pass == Pass::backward_data ? "backward input" : "backward weight";
 }
 
 /// A product on matrices of its own, all zeros: values do not change its time.
@@ -85,7 +78,7 @@ LinearProduct::LinearProduct(const Engine& engine, Pass pass, const LinearShape&
   const Gemm measured = linear_product(pass, measured_shape(shape));
   if (choice == nullptr && flops(measured) >= kLeastFlops) {
     choice = variants->find_or_measure(
-        work, [&] { return choose_fastest(LoneProduct(measured).contenders(engine), kLeastGain); });
+        work, [&] { return choose_fastest(LoneProduct(measured).contenders(engine), kProductGain); });
   }
   if (choice == nullptr || choice->variant != kMatmul) return;
   MatmulPrimitive made = make_matmul(engine, shape_);

@@ -28,6 +28,11 @@ VariantChoice::Time fastest(const std::vector<VariantChoice::Time>& times) {
 
 }  // namespace
 
+const char* words(Pass pass) {
+  if (pass == Pass::forward) return "forward";
+  return pass == Pass::backward_data ? "backward input" : "backward weight";
+}
+
 std::vector<VariantChoice::Time> race(const std::vector<Contender>& contenders) {
   std::vector<VariantChoice::Time> times;
   for (const Contender& contender : contenders) times.push_back({contender.variant, kNever});

@@ -5,9 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "kernels/onednn/dnnl_api.h"
 #include "kernels/variants.h"
 
 namespace millrace::kernels::onednn {
+
+inline constexpr double kEnoughFlops = 2e9;  ///< of a measurement: some ten milliseconds of a core
+inline constexpr double kLeastFlops = 2e7;   ///< of work that is worth one
+
+/// A pass in the name of its work.
+const char* words(Pass pass);
 
 /// One of the ways, by its name in the tables.
 struct Contender {
