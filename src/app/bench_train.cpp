@@ -63,14 +63,27 @@ std::vector<double> column(const record::DataTable& table, std::string_view name
   return values;
 }
 
-// What others do on the machine only makes an iteration longer, so the shortest says what the program takes.
-Measured run_ours(const TrainCase& one, const fs::path& folder) {
+CellTask task_of(const TrainCase& one, const fs::path& folder) {
   CellTask task;
   task.command = CellCommand::run;
   task.effective = one.experiment.effective;
   task.ranks = one.ranks;
   task.folder = folder.string();
   task.id = one.experiment.name;
+  return task;
+}
+
+// Where costs are to be measured, a job of its own does it once: the memory that it takes is none of training's.
+TrainCase with_profile(TrainCase one, const fs::path& folder) {
+  if (!one.experiment.costs.measured) return one;
+  one.experiment.costs = {false, profile_cell(task_of(one, folder))};
+  one.experiment.effective = effective_text(one.experiment);
+  return one;
+}
+
+// What others do on the machine only makes an iteration longer, so the shortest says what the program takes.
+Measured run_ours(const TrainCase& one, const fs::path& folder) {
+  const CellTask task = task_of(one, folder);
   const json cell = run_cell(task);
   if (cell.at("status") != "done") {
     throw Error(ExitCode::failed, fmt::format("{}: {}", one.name, cell.at("reason").get<std::string>()));
@@ -160,8 +173,9 @@ json run_case(const TrainCase& one, const Arguments& arguments, const fs::path& 
   std::vector<double> ratios;
   json row{{"case", one.name}, {"ranks", one.ranks}, {"status", "done"}, {"why_not", nullptr}, {"kernels", nullptr}};
   try {
+    const TrainCase planned = with_profile(one, folder);
     for (int round = 0; round < arguments.rounds; ++round) {
-      ours.add(run_ours(one, folder));
+      ours.add(run_ours(planned, folder));
       if (arguments.peers.empty() || one.peer.empty()) continue;
       peer.add(run_peer(one, arguments.peers));
       ratios.push_back(ours.speeds.back() / peer.speeds.back());

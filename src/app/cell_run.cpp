@@ -66,6 +66,34 @@ int start_and_wait(const std::vector<std::string>& words, const CellFiles& files
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/// A job's exit code, and what it said of errors.
+struct JobEnd {
+  int code = 0;
+  std::string said;
+};
+
+CellFiles files_of(const CellTask& task, const char* results) {
+  const fs::path folder = task.folder;
+  return {folder / (task.id + ".yaml"), folder / (task.id + results), folder / (task.id + ".out"),
+          folder / (task.id + ".err")};
+}
+
+/// This program under mpirun, on the task's ranks and within its limit of time.
+JobEnd start_job(const CellTask& task, const CellFiles& files, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"mpirun", "--bind-to", "none", "-n", std::to_string(task.ranks)};
+  if (task.limits.time) {
+    words.emplace_back("--timeout");
+    words.push_back(fmt::format("{:.0f}", std::ceil(task.limits.time->value())));
+  }
+  words.push_back(fs::read_symlink("/proc/self/exe").string());
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  JobEnd end;
+  end.code = start_and_wait(words, files);
+  end.said = content(files.err);
+  if (end.code == 127 && end.said.empty()) throw SystemError("mpirun: not found; is Open MPI on the PATH?");
+  return end;
+}
+
 // What millrace said of the failure, else the first line of anybody: launchers explain themselves after it.
 std::string reason_of(const std::string& said, int code) {
   std::string first, error;  // of what was said
@@ -108,30 +136,17 @@ json measured_result(const json& document) {
 }  // namespace
 
 json run_cell(const CellTask& task) {
-  const fs::path folder = task.folder;
-  const CellFiles files{folder / (task.id + ".yaml"), folder / (task.id + ".h5"), folder / (task.id + ".out"),
-                        folder / (task.id + ".err")};
+  const CellFiles files = files_of(task, ".h5");
   Experiment experiment = experiment_from_text(task.effective);
   experiment.output = files.results.string();
   storage::write_text_aside(files.experiment, storage::Existing::replace, effective_text(experiment));
-  std::vector<std::string> words{"mpirun", "--bind-to", "none", "-n", std::to_string(task.ranks)};
-  if (task.limits.time) {
-    words.emplace_back("--timeout");
-    words.push_back(fmt::format("{:.0f}", std::ceil(task.limits.time->value())));
-  }
-  for (const std::string& word :
-       {fs::read_symlink("/proc/self/exe").string(), std::string("run"), files.experiment.string(),
-        std::string("--format"), std::string("json"), std::string("--quiet"), std::string("--overwrite")}) {
-    words.push_back(word);
-  }
-  const int code = start_and_wait(words, files);
-  const std::string said = content(files.err);
-  if (code == 127 && said.empty()) throw SystemError("mpirun: not found; is Open MPI on the PATH?");
+  const JobEnd end =
+      start_job(task, files, {"run", files.experiment.string(), "--format", "json", "--quiet", "--overwrite"});
   constexpr std::string_view kTimedOut = "The user-provided time limit for job execution has been reached";
-  if (said.find(kTimedOut) != std::string::npos) {
+  if (end.said.find(kTimedOut) != std::string::npos) {
     return failed_cell("timeout", fmt::format("limits.time {}", format(*task.limits.time)));
   }
-  if (code != 0) return failed_cell(status_of(code, said), reason_of(said, code));
+  if (end.code != 0) return failed_cell(status_of(end.code, end.said), reason_of(end.said, end.code));
   const json document = json::parse(content(files.out));
   const storage::File results = storage::File::open(files.results);
   return {{"status", "done"},
@@ -139,6 +154,16 @@ json run_cell(const CellTask& task) {
           {"kind", results.text("kind")},
           {"result", measured_result(document)},
           {"plan", results.text_dataset("plan")}};
+}
+
+fs::path profile_cell(const CellTask& task) {
+  const CellFiles files = files_of(task, ".profile.h5");
+  storage::write_text_aside(files.experiment, storage::Existing::replace, task.effective);
+  const JobEnd end =
+      start_job(task, files,
+                {"profile", files.experiment.string(), "--output", files.results.string(), "--quiet", "--overwrite"});
+  if (end.code != 0) throw Error(ExitCode::failed, reason_of(end.said, end.code));
+  return files.results;
 }
 
 }  // namespace millrace::app

@@ -31,7 +31,7 @@ TrainCase read_case(const Field& field, Node& experiment) {
   experiment = Node::map();
   experiment.where = field.where();
   experiment.add("name", Node::quote(file_name(one.name)));
-  for (const char* key : {"model", "data", "cluster", "plan", "train", "seed"}) {
+  for (const char* key : {"model", "data", "cluster", "costs", "plan", "train", "seed"}) {
     if (const Field part = row.field(key)) experiment.add(key, *part.node());
   }
   return one;

@@ -75,7 +75,7 @@ TEST(Bench, TrainMeasuresSpeedMemoryAndKernels) {
   place.write("l.yaml",
               "bench: train\nrows:\n  - case: small, one process\n"
               "    model: {name: mlp, options: {inputs: 8, hidden: [16], classes: 4}}\n"
-              "    data: {batch: 8}\n    plan: {micro_batches: 1}\n"
+              "    data: {batch: 8}\n    costs: measured\n    plan: {micro_batches: 1}\n"
               "    train: {iterations: 4, evaluate_every: off}\n  - case: other\n    model: {name: lenet}\n    data: "
               "{batch: 8}\n");
   const Outcome outcome =
