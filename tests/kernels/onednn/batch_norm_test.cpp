@@ -82,6 +82,21 @@ TEST(OnednnBatchNorm, SumsAsReference) {
   }
 }
 
+TEST(OnednnBatchNorm, SumsHaveTheBitsOfSeparateKernels) {
+  const Graph graph = residual_blocks(16);
+  CompileOptions options;
+  for (const Operator& op : graph.operators()) {
+    if (op.schema->name == "add") options.recompute.push_back(graph.tensor(op.outputs[0]).producer);
+  }
+  ASSERT_THAT(absorbed_sums(whole_stage(graph), options), IsEmpty());
+  const auto device = make_onednn_device();
+  const StageRun joint = run_stage(whole_stage(graph), *device, Precision::fp32, {.rows = 3, .valid_rows = 3});
+  const StageRun apart = run_stage(whole_stage(graph), *device, Precision::fp32,
+                                   {.rows = 3, .valid_rows = 3, .recompute = options.recompute});
+  EXPECT_EQ(joint.outputs, apart.outputs);
+  EXPECT_EQ(joint.parameter_gradients, apart.parameter_gradients);
+}
+
 TEST(OnednnBatchNorm, SumsCutAnywhere) {
   const Graph graph = residual_blocks(16);
   for (OpId cut = 1; cut < graph.size(); ++cut) {
