@@ -19,10 +19,14 @@ class KernelFactory {
 
   virtual std::unique_ptr<OpKernel> make(OpId op) = 0;
 
-  /// Whether the kernel of the operator before `op` does its work too: `op` has one input and one output, which share
-  /// their buffers, values and gradients alike, and its own kernel does nothing. The other gets in backward what `op`
-  /// keeps of its output (`saved`). Asked for before make().
+  /// Whether the kernel of the operator before `op` does its work too: the output of that one and that of `op` share
+  /// their buffers, values and gradients alike, and the kernel of `op` does nothing. The other gets what `op` reads
+  /// besides behind its own inputs, where `op` is the next operator of the stage, and in backward what `op` keeps of
+  /// its output (`saved`). Asked for before make().
   virtual bool absorbed(OpId /*op*/) const { return false; }
+
+  /// Which input of an absorbed operator the kernel before it makes.
+  virtual std::size_t joint(OpId /*op*/) const { return 0; }
 
   /// The loss that alone reads the output of `op` and whose work the kernel of `op` does too, where what is between
   /// them never exists as a whole: that kernel gets the inputs of both, the outputs of the loss and their gradients,

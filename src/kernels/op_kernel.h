@@ -45,6 +45,10 @@ class OpKernel {
   /// Whether the gradient of the first input may lie where its values do, which are then gone after backward_input.
   virtual bool overwrites_input() const { return false; }
 
+  /// Whether backward_input takes the gradient of the output in two terms, the second in `output_gradients[1]` (null:
+  /// there is only one), over which the gradient of an input may lie, too.
+  virtual bool adds_gradient() const { return false; }
+
   /// Whether backward_input waits for other ranks. Then what it waits for may begin earlier, with the same operands:
   /// once the gradients of the outputs are complete, which begin_backward_input may overwrite.
   virtual bool waits_for_others() const { return false; }

@@ -261,7 +261,7 @@ class StageExecutable : public Executable {
       const Operator& op = stage_.graph->op(stage_.ops[i]);
       const OpPlaces& places = plan_.ops[i];
       Operands operands;
-      for (const TensorId tensor : op.inputs) operands.inputs.push_back(find(slot, plan_.values, tensor));
+      for (const KernelInput& in : places.inputs) operands.inputs.push_back(find(slot, plan_.values, in.tensor));
       for (const TensorId tensor : op.outputs) operands.outputs.push_back(find(slot, plan_.values, tensor));
       for (const TensorId tensor : op.inputs) operands.again_inputs.push_back(find_again(slot, tensor));
       for (const TensorId tensor : op.outputs) operands.again_outputs.push_back(find_again(slot, tensor));
@@ -308,26 +308,49 @@ class StageExecutable : public Executable {
     for (const int k : saved.outputs) {
       operands.saved_outputs[static_cast<std::size_t>(k)] = operands.again_outputs[static_cast<std::size_t>(k)];
     }
-    give_output_of_absorbed(i, operands);
+    const TensorId last = join_absorbed(i, operands);
     for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
     for (const TensorId tensor : op.outputs) {
       operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
     }
-    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
-      void* sum = flow_.wanted[i][k] ? find(slot, plan_.gradients, op.inputs[k]) : nullptr;
-      void* term = at(slot, plan_.ops[i].added[k]);
-      operands.input_gradients.push_back(term ? term : sum);
-      if (term) slots_[static_cast<std::size_t>(slot)].additions[i].push_back({op.inputs[k], sum, term});
+    if (kernels_[i]->adds_gradient()) operands.output_gradients.push_back(find(slot, plan_.terms, last));
+    for (const KernelInput& input : plan_.ops[i].inputs) {
+      void* const place = at_gradient(slot, input);
+      operands.input_gradients.push_back(place);
+      if (input.gradient != KernelInput::Gradient::added) continue;
+      slots_[static_cast<std::size_t>(slot)].additions[i].push_back(
+          {input.tensor, find(slot, plan_.gradients, input.tensor), place});
     }
   }
 
-  /// It lies in the same buffer as that of the operator that does its work.
-  void give_output_of_absorbed(std::size_t i, Operands& operands) const {
-    const auto readers = stage_.graph->consumers(stage_.graph->op(stage_.ops[i]).outputs[0]);
-    if (readers.size() != 1 || !std::binary_search(stage_.ops.begin(), stage_.ops.end(), readers.front())) return;
-    if (!factory_->absorbed(readers.front())) return;
-    if (!factory_->saved(stage_, readers.front()).outputs.empty())
-      operands.saved_outputs[0] = operands.again_outputs[0];
+  void* at_gradient(int slot, const KernelInput& input) const {
+    switch (input.gradient) {
+      case KernelInput::Gradient::none:
+        return nullptr;
+      case KernelInput::Gradient::sum:
+        return find(slot, plan_.gradients, input.tensor);
+      case KernelInput::Gradient::added:
+        return at(slot, input.added);
+      case KernelInput::Gradient::term:
+        return find(slot, plan_.terms, input.tensor);
+    }
+    return nullptr;
+  }
+
+  /// What absorbed operators keep of their outputs, which lie in the buffer of the operator that does their work.
+  /// Returns the last output.
+  TensorId join_absorbed(std::size_t i, Operands& operands) const {
+    TensorId tensor = stage_.graph->op(stage_.ops[i]).outputs[0];
+    while (true) {
+      const auto readers = stage_.graph->consumers(tensor);
+      if (readers.size() != 1 || !std::binary_search(stage_.ops.begin(), stage_.ops.end(), readers.front())) break;
+      const OpId reader = readers.front();
+      const Operator& next = stage_.graph->op(reader);
+      if (!factory_->absorbed(reader) || next.inputs[factory_->joint(reader)] != tensor) break;
+      if (!factory_->saved(stage_, reader).outputs.empty()) operands.saved_outputs[0] = operands.again_outputs[0];
+      tensor = next.outputs[0];
+    }
+    return tensor;
   }
 
   OpCall begin_call(const Slot& state, std::size_t i) const {

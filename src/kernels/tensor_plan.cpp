@@ -2,7 +2,6 @@
 #include "kernels/tensor_plan.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -63,14 +62,19 @@ class TensorPlanner {
       backward_times_[i] = time++;
     }
     for (std::size_t i = 0; i < stage.ops.size(); ++i) {
-      if (!absorbed(i)) continue;
-      behind_[op(i).inputs[0]] = op(i).outputs[0];
-      before_[op(i).outputs[0]] = op(i).inputs[0];
+      if (!absorbed(i)) {
+        hosts_[op(i).outputs[0]] = i;
+        continue;
+      }
+      behind_[joint(i)] = op(i).outputs[0];
+      before_[op(i).outputs[0]] = joint(i);
+      hosts_[op(i).outputs[0]] = hosts_.at(joint(i));
     }
   }
 
   TensorPlan plan() {
     plan_.ops.resize(stage_.ops.size());
+    find_inputs();
     plan_.samples = in_slot(options_.rows * static_cast<std::int64_t>(sizeof(std::int64_t)));
     plan_values();
     if (options_.training) plan_gradients();
@@ -79,14 +83,18 @@ class TensorPlanner {
     // Passes never overlap in time, so they share the workspace behind the stage's input gradients.
     const std::int64_t base = plan_.workspace_bytes;
     plan_.workspace_bytes += std::max(forward_.assign(base), backward_.assign(base));
-    for (const auto& [tensor, over] : overwriting_) plan_.gradients[tensor] = Place(plan_.gradients.at(over));
+    for (const auto& [tensor, over] : overwriting_) plan_.gradients[tensor] = Place(*over);
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       if (!absorbed(i)) continue;
-      const TensorId before = op(i).inputs[0], after = op(i).outputs[0];
+      const TensorId before = joint(i), after = op(i).outputs[0];
       plan_.values[after] = plan_.values.at(before);
       if (const auto again = plan_.recomputed.find(before); again != plan_.recomputed.end()) {
         plan_.recomputed[after] = Place(again->second);
       }
+    }
+    for (std::size_t i = stage_.ops.size(); i-- > 0;) {
+      if (!absorbed(i)) continue;
+      const TensorId before = joint(i), after = op(i).outputs[0];
       if (const auto gradient = plan_.gradients.find(after); gradient != plan_.gradients.end()) {
         plan_.gradients[before] = Place(gradient->second);
       }
@@ -97,6 +105,8 @@ class TensorPlanner {
  private:
   const Operator& op(std::size_t position) const { return stage_.graph->op(stage_.ops[position]); }
   bool absorbed(std::size_t position) const { return factory_.absorbed(stage_.ops[position]); }
+  /// Of an absorbed operator: the input that lies where its output does.
+  TensorId joint(std::size_t position) const { return op(position).inputs[factory_.joint(stage_.ops[position])]; }
   /// Time in the backward pass of the operator at `position`.
   std::int64_t backward_time(std::size_t position) const { return backward_times_[position]; }
 
@@ -130,9 +140,9 @@ class TensorPlanner {
       if (recompute_times_[i] >= 0) saved.insert(op(i).inputs.begin(), op(i).inputs.end());
     }
     for (const TensorId tensor : again_.dropped) saved.erase(tensor);
-    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {  // where the values really are
+    for (std::size_t i = stage_.ops.size(); i-- > 0;) {  // where the values really are
       const bool kept = absorbed(i) && (saved.contains(op(i).outputs[0]) || holds(stage_.outputs, op(i).outputs[0]));
-      if (kept) saved.insert(op(i).inputs[0]);
+      if (kept) saved.insert(joint(i));
     }
     return saved;
   }
@@ -146,7 +156,7 @@ class TensorPlanner {
     for (std::size_t i = stage_.ops.size(); i-- > 0;) {
       if (!absorbed(i)) continue;
       const auto read = last_read.find(op(i).outputs[0]);
-      if (read != last_read.end()) last_read[op(i).inputs[0]] = read->second;
+      if (read != last_read.end()) last_read[joint(i)] = read->second;
     }
     for (const TensorId input : stage_.inputs) plan_.values[input] = in_slot(factory_.tensor_bytes(input));
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
@@ -202,61 +212,95 @@ class TensorPlanner {
     for (const TensorId output : stage_.gradient_outputs) {
       plan_.gradients[output] = in_slot(factory_.tensor_bytes(output));
     }
-    std::unordered_map<TensorId, std::size_t> producers;
     for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
       const TensorId output = op(i).outputs[0];
-      producers[output] = absorbed(i) ? producers.at(op(i).inputs[0]) : i;
       const bool loss = stage_.ops[i] == stage_.graph->loss();
       if (loss && !plan_.gradients.contains(output)) plan_.gradients[output] = in_slot(factory_.tensor_bytes(output));
     }
 
+    std::unordered_map<TensorId, int> to_come;  // contributions
+    for (const OpPlaces& places : plan_.ops) {
+      for (const KernelInput& input : places.inputs) to_come[input.tensor] += wanted(input) ? 1 : 0;
+    }
     std::unordered_set<TensorId> begun(stage_.gradient_outputs.begin(), stage_.gradient_outputs.end());
     for (std::size_t i = stage_.ops.size(); i-- > 0;) {
-      std::vector<Place>& added = plan_.ops[i].added;
-      added.resize(op(i).inputs.size());
-      for (std::size_t k = 0; k < added.size(); ++k) {
-        if (!flow_.wanted[i][k] || absorbed(i)) continue;
-        const TensorId input = op(i).inputs[k];
-        if (!begun.insert(input).second) {
-          backward_.request(added[k], factory_.tensor_bytes(input), backward_time(i), backward_time(i));
-        } else if (!plan_.gradients.contains(input)) {
-          begin_gradient(input, i, producers.at(input));
+      // Inputs of operators that come later first.
+      std::vector<KernelInput>& inputs = plan_.ops[i].inputs;
+      for (std::size_t n = 0; n < inputs.size(); ++n) {
+        KernelInput& input = inputs[(n + op(i).inputs.size()) % inputs.size()];
+        if (!wanted(input)) continue;
+        const TensorId tensor = input.tensor;
+        const bool last = --to_come[tensor] == 0;
+        if (begun.insert(tensor).second) {
+          if (!plan_.gradients.contains(tensor)) begin_gradient(tensor, i, hosts_.at(tensor));
+        } else if (last && adds_gradient(tensor)) {
+          input.gradient = KernelInput::Gradient::term;
+          backward_.request(plan_.terms[tensor], factory_.tensor_bytes(tensor), backward_time(i),
+                            backward_time(hosts_.at(tensor)));
+        } else {
+          input.gradient = KernelInput::Gradient::added;
+          backward_.request(input.added, factory_.tensor_bytes(tensor), backward_time(i), backward_time(i));
         }
       }
     }
+  }
+
+  static bool wanted(const KernelInput& input) { return input.gradient != KernelInput::Gradient::none; }
+
+  void find_inputs() {
+    for (std::size_t i = 0; i < stage_.ops.size(); ++i) {
+      const bool own = !absorbed(i);
+      std::vector<KernelInput>& inputs = plan_.ops[own ? i : hosts_.at(joint(i))].inputs;
+      for (std::size_t k = 0; k < op(i).inputs.size(); ++k) {
+        if (!own && k == factory_.joint(stage_.ops[i])) continue;
+        const auto gradient = flow_.wanted[i][k] ? KernelInput::Gradient::sum : KernelInput::Gradient::none;
+        inputs.push_back({op(i).inputs[k], gradient, {}});
+      }
+    }
+  }
+
+  /// Whether the kernel that makes `tensor` takes its gradient in two terms.
+  bool adds_gradient(TensorId tensor) const {
+    const auto host = hosts_.find(tensor);
+    return host != hosts_.end() && kernels_[host->second]->adds_gradient() &&
+           with_absorbed(op(host->second).outputs[0]) == tensor;
   }
 
   /// The gradient of an inner tensor lives from its last reader's backward to its producer's; for a weight half that
   /// is called apart, until then.
   void begin_gradient(TensorId tensor, std::size_t reader, std::size_t producer) {
     const std::int64_t bytes = factory_.tensor_bytes(tensor);
-    const auto over = may_overwrite(reader, bytes);
+    Place* const over = may_overwrite(reader, bytes);
     Place& place = plan_.gradients[tensor];
     if (may_overwrite_values(tensor, reader, producer)) {
       place = plan_.values.at(tensor);
     } else if (options_.split_backward && !op(producer).parameters.empty()) {
       place = in_slot(bytes);
-    } else if (over) {
-      backward_.extend(plan_.gradients.at(*over), backward_time(producer));
-      overwriting_.emplace_back(tensor, *over);
+    } else if (over != nullptr) {
+      backward_.extend(*over, backward_time(producer));
+      overwriting_.emplace_back(tensor, over);
       place.region = Place::Region::workspace;
     } else {
       backward_.request(place, bytes, backward_time(reader), backward_time(producer));
     }
   }
 
-  /// The tensor whose gradient, in the workspace, the operator at `reader` may write another one of `bytes` over. Once
-  /// only: what it writes beside that reads it.
-  std::optional<TensorId> may_overwrite(std::size_t reader, std::int64_t bytes) {
-    if (options_.split_backward || !kernels_[reader]->overwrites_gradient()) return std::nullopt;
-    TensorId output = with_absorbed(op(reader).outputs[0]);
-    const auto place = plan_.gradients.find(output);
-    if (place == plan_.gradients.end() || place->second.region != Place::Region::workspace) return std::nullopt;
-    if (factory_.tensor_bytes(output) != bytes || !overwritten_.insert(output).second) return std::nullopt;
-    for (const auto& [tensor, over] : overwriting_) {
-      if (tensor == output) output = over;  // it lies over another one itself
+  /// Where in the workspace the operator at `reader` may write another gradient of `bytes`: over that of its output, or
+  /// over the second term of that. Once only: what it writes beside that reads it.
+  Place* may_overwrite(std::size_t reader, std::int64_t bytes) {
+    if (options_.split_backward || !kernels_[reader]->overwrites_gradient()) return nullptr;
+    const TensorId output = with_absorbed(op(reader).outputs[0]);
+    if (factory_.tensor_bytes(output) != bytes) return nullptr;
+    for (auto* places : {&plan_.gradients, &plan_.terms}) {
+      const auto found = places->find(output);
+      if (found == places->end() || found->second.region != Place::Region::workspace) continue;
+      Place* place = &found->second;
+      for (const auto& [tensor, over] : overwriting_) {
+        if (tensor == output && places == &plan_.gradients) place = over;  // it lies over another one itself
+      }
+      if (overwritten_.insert(&found->second).second) return place;
     }
-    return output;
+    return nullptr;
   }
 
   /// Whether the values of `tensor` are in the slot for the operator at `reader` alone, which writes the gradient over
@@ -307,8 +351,9 @@ class TensorPlanner {
   std::vector<std::int64_t> recompute_times_;               // by position, in the backward
                                                             // pass; -1: does not run again
   std::unordered_map<TensorId, TensorId> behind_, before_;  // from one side of an absorbed operator to the other
-  std::vector<std::pair<TensorId, TensorId>> overwriting_;  // gradients that lie in the place of another
-  std::unordered_set<TensorId> overwritten_;
+  std::unordered_map<TensorId, std::size_t> hosts_;         // by tensor: position of the operator whose kernel makes it
+  std::vector<std::pair<TensorId, Place*>> overwriting_;    // gradients that lie in the place of another
+  std::unordered_set<const Place*> overwritten_;
   TensorPlan plan_;
   PassMemory forward_;
   PassMemory backward_;

@@ -21,6 +21,19 @@ struct Place {
   std::int64_t offset = 0;
 };
 
+/// What a kernel reads, and where it writes the gradient of that.
+struct KernelInput {
+  enum class Gradient : std::uint8_t {
+    none,   ///< it is not wanted
+    sum,    ///< straight into TensorPlan::gradients: the first
+    added,  ///< apart, to be added to those of later readers
+    term    ///< into TensorPlan::terms
+  };
+  TensorId tensor = 0;
+  Gradient gradient = Gradient::none;
+  Place added;
+};
+
 /// The buffers of one operator besides its tensors.
 struct OpPlaces {
   Place extra;
@@ -28,9 +41,8 @@ struct OpPlaces {
   Place forward_scratch;
   Place recompute_scratch;
   Place backward_scratch;
-  /// By input: where its gradient is written before it is added to those of later readers. None: it is not wanted, or
-  /// the first, which its kernel writes straight into TensorPlan::gradients.
-  std::vector<Place> added;
+  /// Those of the operator, then what operators whose work its kernel does too read besides. An absorbed one has none.
+  std::vector<KernelInput> inputs;
 };
 
 /// Slots hold the border's tensors and gradients from outside, what backward reads (the schema's `saved`) and the
@@ -42,8 +54,11 @@ struct TensorPlan {
   std::unordered_map<TensorId, Place> values;
   std::unordered_map<TensorId, Place> recomputed;  ///< of RecomputePlan::dropped
   std::unordered_map<TensorId, Place> gradients;   ///< summed over all readers
-  std::vector<OpPlaces> ops;                       ///< by position in StageGraph::ops
-  Place samples;                                   ///< the row's sample ids, 64-bit each
+  /// What the first reader of a tensor adds to its gradient, where the kernel that made the tensor takes the sum of the
+  /// others and this term apart.
+  std::unordered_map<TensorId, Place> terms;
+  std::vector<OpPlaces> ops;  ///< by position in StageGraph::ops
+  Place samples;              ///< the row's sample ids, 64-bit each
   std::int64_t slot_bytes = 0;
   std::int64_t workspace_bytes = 0;
 };

@@ -65,7 +65,8 @@ Layouts::Layouts(const StageGraph& stage, std::int64_t rows, bool plain, const E
 
 bool Layouts::is_image(TensorId tensor) const {
   const Tensor& t = graph_->tensor(tensor);
-  return t.role == Role::activation && t.shape.element == ElementType::real && t.shape.dims.size() == 3;
+  const bool between = t.role == Role::input || t.role == Role::activation;
+  return between && t.shape.element == ElementType::real && t.shape.dims.size() == 3;
 }
 
 int Layouts::working_block(const Operator& op) const {

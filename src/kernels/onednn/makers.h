@@ -17,11 +17,18 @@ enum class ReluShare : std::uint8_t {
   both      ///< and takes out of its output's gradient what ReLU stops, in place
 };
 
+/// What a batch norm does of the operators behind it.
+enum class NormTail : std::uint8_t {
+  none,
+  relu,
+  add_relu  ///< its second input is the other term of the sum
+};
+
 /// `relu`: with the ReLU that alone reads its output.
 std::unique_ptr<OpKernel> make_add(const Site& site, bool relu);
 std::unique_ptr<OpKernel> make_attention(const Site& site);
 std::unique_ptr<OpKernel> make_batch_matmul(const Site& site);
-std::unique_ptr<OpKernel> make_batch_norm(const Site& site, bool relu);
+std::unique_ptr<OpKernel> make_batch_norm(const Site& site, NormTail tail);
 std::unique_ptr<OpKernel> make_concat(const Site& site);
 /// Reads and writes each tensor in the layout that `layouts` gives it. `variants` may be null.
 /// `back`: the gradient of its input is wanted.

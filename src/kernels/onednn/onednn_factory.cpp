@@ -88,6 +88,37 @@ std::unordered_set<OpId> absorbed_relus(const StageGraph& stage, const Layouts& 
   return found;
 }
 
+/// The batch norm right before `sum` in the stage that makes one of its terms for it alone; -1: none. All images lie in
+/// one layout.
+OpId norm_before(const StageGraph& stage, const Layouts& layouts, const Operator& sum) {
+  const Graph& graph = *stage.graph;
+  const auto at = std::lower_bound(stage.ops.begin(), stage.ops.end(), graph.tensor(sum.outputs[0]).producer);
+  if (at == stage.ops.begin()) return -1;
+  const OpId before = *(at - 1);
+  const Operator& norm = graph.op(before);
+  if (norm.schema->name != "batch_norm" || only_reader(stage, before) != *at) return -1;
+  if (sum.inputs[0] == sum.inputs[1]) return -1;
+  const int block = layouts.block(sum.outputs[0]);
+  const auto lies_so = [&](TensorId tensor) { return layouts.block(tensor) == block; };
+  const bool alike = lies_so(norm.inputs[0]) && std::all_of(sum.inputs.begin(), sum.inputs.end(), lies_so);
+  return alike ? before : OpId{-1};
+}
+
+/// Each sum with an absorbed ReLU behind it whose one term a batch norm makes. Its gradients then come when those of
+/// the batch norm do: too late for what other kernels begin early.
+std::unordered_set<OpId> with_sums(const StageGraph& stage, const Layouts& layouts, const CompileOptions& options,
+                                   bool copies, std::unordered_set<OpId> relus) {
+  std::unordered_set<OpId> found = relus;
+  if (copies || options.plain || options.source != nullptr) return found;
+  for (const OpId relu : relus) {
+    const OpId sum = stage.graph->tensor(stage.graph->op(relu).inputs[0]).producer;
+    if (stage.graph->op(sum).schema->name != "add") continue;
+    const OpId norm = norm_before(stage, layouts, stage.graph->op(sum));
+    if (norm >= 0 && !runs_again(options, norm)) found.insert(sum);
+  }
+  return found;
+}
+
 /// Maxima of what convolutions and their ReLUs leave. The largest of a window tells whether ReLU stopped all of it, so
 /// no one needs to keep the image before.
 std::unordered_set<OpId> maxima_of_relus(const StageGraph& stage, const std::unordered_set<OpId>& absorbed,
@@ -116,7 +147,7 @@ std::unordered_set<OpId> rebuilt_operators(const StageGraph& stage, const std::u
   const Graph& graph = *stage.graph;
   for (const OpId id : stage.ops) {
     OpId reader = only_reader(stage, id);
-    const bool with_relu = reader >= 0 && absorbed.contains(reader);
+    const bool with_relu = reader >= 0 && absorbed.contains(reader) && graph.op(reader).schema->name == "relu";
     if (with_relu) reader = only_reader(stage, reader);
     if (reader < 0 || !is_cheap_to_make(graph.op(id), with_relu)) continue;
     if (runs_again(options, id) || runs_again(options, reader)) continue;
@@ -135,7 +166,7 @@ OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& opti
       variants_(options.plain ? nullptr : variants),
       threads_(omp_get_max_threads()),
       layouts_(stage, options.rows, options.plain, engine_),
-      absorbed_(absorbed_relus(stage, layouts_, options, copies)),
+      absorbed_(with_sums(stage, layouts_, options, copies, absorbed_relus(stage, layouts_, options, copies))),
       of_relu_(maxima_of_relus(stage, absorbed_, options)),
       rebuilt_(rebuilt_operators(stage, absorbed_, options)),
       fused_(copies ? OpId{-1} : layer_of_fused_loss(stage, options)) {}
@@ -148,7 +179,9 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   if (absorbed(id) || (fused_ >= 0 && id == graph_.loss())) return std::make_unique<AbsorbedKernel>();
   if (is_relu_host(op)) {
     const auto readers = graph_.consumers(op.outputs[0]);
-    const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return absorbed(reader); });
+    const bool relu = std::any_of(readers.begin(), readers.end(), [&](OpId reader) {
+      return absorbed(reader) && graph_.op(reader).inputs[joint(reader)] == op.outputs[0];
+    });
     if (op.schema->name == "conv2d") {
       const bool forward = relu && leaves_gradient(readers.front());
       const TensorId input = op.inputs[0];  // what a part of a split stage receives is an input of its graph
@@ -158,7 +191,9 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
                          : relu  ? ReluShare::both
                                  : ReluShare::none);
     }
-    auto kernel = op.schema->name == "add" ? make_add(site, relu) : make_batch_norm(site, relu);
+    const bool sum = relu && graph_.op(readers.front()).schema->name == "add";
+    const NormTail tail = sum ? NormTail::add_relu : relu ? NormTail::relu : NormTail::none;
+    auto kernel = op.schema->name == "add" ? make_add(site, relu) : make_batch_norm(site, tail);
     return adapt_layouts(std::move(kernel), op, layouts_, site.block, engine_);
   }
   if (op.schema->name == "linear") {
@@ -177,7 +212,14 @@ bool OnednnFactory::leaves_gradient(OpId relu) const {
   return std::any_of(readers.begin(), readers.end(), [&](OpId reader) { return of_relu_.contains(reader); });
 }
 
-// A batch norm tells what ReLU stops from its input.
+std::size_t OnednnFactory::joint(OpId id) const {
+  const Operator& op = graph_.op(id);
+  if (op.inputs.size() < 2) return 0;
+  // Of a sum: what the batch norm right before it makes.
+  return graph_.tensor(op.inputs[0]).producer > graph_.tensor(op.inputs[1]).producer ? 0 : 1;
+}
+
+// A batch norm tells what ReLU alone stops from its input.
 Saved OnednnFactory::saved(const StageGraph& stage, OpId op) const {
   Saved saved = KernelFactory::saved(stage, op);
   if (absorbed(op)) {

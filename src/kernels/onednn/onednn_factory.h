@@ -19,6 +19,7 @@ class OnednnFactory : public KernelFactory {
 
   std::unique_ptr<OpKernel> make(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
+  std::size_t joint(OpId op) const override;
   const Operator* fused_loss(OpId op) const override { return op == fused_ ? &graph_.op(graph_.loss()) : nullptr; }
   Saved saved(const StageGraph& stage, OpId op) const override;
   bool rebuilt(OpId op) const override { return rebuilt_.contains(op); }
@@ -36,7 +37,7 @@ class OnednnFactory : public KernelFactory {
   Variants* variants_;
   int threads_;
   Layouts layouts_;
-  std::unordered_set<OpId> absorbed_;  // ReLUs that convolutions, batch norms and sums do
+  std::unordered_set<OpId> absorbed_;  // ReLUs that convolutions, batch norms and sums do, sums that batch norms do
   std::unordered_set<OpId> of_relu_;   // maxima that do the backward of the ReLU before them
   std::unordered_set<OpId> rebuilt_;   // whose output is made twice
   OpId fused_;                         // the layer that does the loss, too; -1: none

@@ -3,6 +3,7 @@ set(ONEDNN_SOURCES
   onednn/attention.cpp
   onednn/batch_matmul.cpp
   onednn/batch_norm.cpp
+  onednn/channel_loops.cpp
   onednn/conv2d.cpp
   onednn/convolution_shape.cpp
   onednn/convolution_variants.cpp
