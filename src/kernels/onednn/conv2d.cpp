@@ -129,27 +129,33 @@ class Conv2d : public OpKernel {
     data_source_.publish(call.input_gradients[0], call.scratch);
   }
 
-  // oneDNN overwrites the gradients of weights; they are added to the sums of the step from scratch.
+  bool can_overwrite() const override { return true; }
+
+  // oneDNN overwrites the gradients of weights. From scratch they are added to the sums of the step, or brought into
+  // the plain layout; those in it are written where they belong if they are the first.
   void backward_weight(const OpCall& call) override {
     std::byte* const scratch = static_cast<std::byte*>(call.scratch);
+    const bool direct = call.overwrite && !weights_gradient_;
+    void* const gradient = direct ? call.parameter_gradients[0] : scratch + gradient_place_;
+    void* const bias_gradient =
+        shape_.bias && call.overwrite ? call.parameter_gradients[1] : scratch + bias_gradient_place_;
     backward_weights_.bind(0, weights_source_.read(call.inputs[0], scratch));
-    backward_weights_.bind(1, scratch + gradient_place_);
+    backward_weights_.bind(1, gradient);
     backward_weights_.bind(2, weights_destination_.read(call.output_gradients[0], scratch));
     backward_weights_.bind(3, scratch);
-    if (shape_.bias) backward_weights_.bind(4, scratch + bias_gradient_place_);
+    if (shape_.bias) backward_weights_.bind(4, bias_gradient);
     backward_weights_.execute();
     if (weights_gradient_) {
-      weights_gradient_->primitive.bind(0, scratch + gradient_place_);
-      weights_gradient_->primitive.bind(1, call.parameter_gradients[0]);
-      weights_gradient_->primitive.bind(2, scratch);
-      weights_gradient_->primitive.execute();
-    } else {
-      row_add(parameter_gradient(call, 0), reinterpret_cast<const float*>(scratch + gradient_place_),
-              element_count(shape_.weights));
+      Reorder& reorder = call.overwrite ? *weights_gradient_ : *added_weights_gradient_;
+      reorder.primitive.bind(0, gradient);
+      reorder.primitive.bind(1, call.parameter_gradients[0]);
+      reorder.primitive.bind(2, scratch);
+      reorder.primitive.execute();
+    } else if (!direct) {
+      row_add(parameter_gradient(call, 0), static_cast<const float*>(gradient), element_count(shape_.weights));
     }
-    if (shape_.bias) {
-      row_add(parameter_gradient(call, 1), reinterpret_cast<const float*>(scratch + bias_gradient_place_),
-              shape_.weights[0]);
+    if (shape_.bias && !call.overwrite) {
+      row_add(parameter_gradient(call, 1), static_cast<const float*>(bias_gradient), shape_.weights[0]);
     }
   }
 
@@ -190,8 +196,9 @@ class Conv2d : public OpKernel {
     const ConvolutionPass pass = pass_for(Pass::backward_weights, source, destination);
     std::int64_t work = bytes(pass.scratchpad);
     if (pass.weights != plain_weights_) {
-      weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_, true);
-      work = std::max(work, weights_gradient_->scratch);
+      weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_);
+      added_weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_, true);
+      work = std::max({work, weights_gradient_->scratch, added_weights_gradient_->scratch});
     }
     std::int64_t scratch = aligned(work);
     weights_source_ = Port(engine_, source, pass.source, scratch);
@@ -235,7 +242,7 @@ class Conv2d : public OpKernel {
 
   Primitive backward_weights_;
   Port weights_source_, weights_destination_;
-  std::optional<Reorder> weights_gradient_;
+  std::optional<Reorder> weights_gradient_, added_weights_gradient_;
   std::int64_t gradient_place_ = 0;
   std::int64_t bias_gradient_place_ = 0;
 };
