@@ -8,6 +8,7 @@
 
 #include "kernels/onednn/convolution_shape.h"
 #include "kernels/onednn/convolution_variants.h"
+#include "kernels/onednn/gradient_reorder.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/row_loops.h"
 
@@ -145,12 +146,10 @@ class Conv2d : public OpKernel {
     backward_weights_.bind(3, scratch);
     if (shape_.bias) backward_weights_.bind(4, bias_gradient);
     backward_weights_.execute();
-    if (weights_gradient_) {
-      Reorder& reorder = call.overwrite ? *weights_gradient_ : *added_weights_gradient_;
-      reorder.primitive.bind(0, gradient);
-      reorder.primitive.bind(1, call.parameter_gradients[0]);
-      reorder.primitive.bind(2, scratch);
-      reorder.primitive.execute();
+    if (weights_gradient_ && call.overwrite) {
+      weights_gradient_->write(gradient, call.parameter_gradients[0], scratch);
+    } else if (weights_gradient_) {
+      weights_gradient_->add(gradient, call.parameter_gradients[0], scratch);
     } else if (!direct) {
       row_add(parameter_gradient(call, 0), static_cast<const float*>(gradient), element_count(shape_.weights));
     }
@@ -196,9 +195,8 @@ class Conv2d : public OpKernel {
     const ConvolutionPass pass = pass_for(Pass::backward_weights, source, destination);
     std::int64_t work = bytes(pass.scratchpad);
     if (pass.weights != plain_weights_) {
-      weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_);
-      added_weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_, true);
-      work = std::max({work, weights_gradient_->scratch, added_weights_gradient_->scratch});
+      weights_gradient_.emplace(engine_, threads_, pass.weights);
+      work = std::max(work, weights_gradient_->scratch_bytes());
     }
     std::int64_t scratch = aligned(work);
     weights_source_ = Port(engine_, source, pass.source, scratch);
@@ -233,8 +231,8 @@ class Conv2d : public OpKernel {
   std::int64_t scratch_ = 0;
 
   Primitive forward_;
-  // Weights are brought into the pass's layout for each call: that costs under a hundredth of its time, and a copy of
-  // them all as much memory as the weights.
+  // Weights are brought into the pass's layout for each call: with two images or more that costs at most a few
+  // hundredths of its time, and a copy of them all would take as much memory as the weights.
   Port forward_source_, forward_weights_, forward_destination_;
 
   Primitive backward_data_;
@@ -242,7 +240,7 @@ class Conv2d : public OpKernel {
 
   Primitive backward_weights_;
   Port weights_source_, weights_destination_;
-  std::optional<Reorder> weights_gradient_, added_weights_gradient_;
+  std::optional<GradientReorder> weights_gradient_;
   std::int64_t gradient_place_ = 0;
   std::int64_t bias_gradient_place_ = 0;
 };
