@@ -44,8 +44,8 @@ double flops_per_row(const Graph& graph) {
   return flops;
 }
 
-// What an update instruction does to one tensor: the squares, which say whether it is finite, the step, and the
-// gradient back to zero. A rate of zero keeps the weights while they are measured.
+// What an update instruction does to one tensor: the squares, which say whether it is finite, and the step; then its
+// gradient is nothing. A rate of zero keeps the weights while they are measured.
 probe::MakeStep optimizer_step(const Session& session) {
   return [&session](kernels::StageParameters& parameters) -> probe::Step {
     const auto optimizer =
@@ -55,7 +55,7 @@ probe::MakeStep optimizer_step(const Session& session) {
           runtime::gradient_squares(parameters, position, {0, parameters.range_elements(position, 1)});
       static_cast<void>(squares);
       optimizer->update(position, 1, {.learning_rate = 0});
-      parameters.zero_gradients(position, 1);
+      parameters.discard_gradients(position, 1);
     };
   };
 }

@@ -21,7 +21,8 @@ struct OpCall {
   std::span<const void* const> buffers;
   std::span<const void* const> output_gradients;
   std::span<void* const> input_gradients;      ///< overwritten; null: not wanted
-  std::span<void* const> parameter_gradients;  ///< added to
+  std::span<void* const> parameter_gradients;  ///< added to, or overwritten
+  bool overwrite = false;                      ///< what lies in parameter_gradients is nothing
   std::span<void* const> buffer_gradients;     ///< batch norm adds valid_rows · row_weight · statistic, in forward
   void* extra = nullptr;                       ///< kept from forward to backward of one micro-batch
   bool again = false;                          ///< a second forward, with `extra` as the first one left it
@@ -39,6 +40,9 @@ class OpKernel {
   virtual void backward_input(const OpCall& call) = 0;
   /// Called after backward_input of the same micro-batch, with the same operands, for operators with parameters.
   virtual void backward_weight(const OpCall&) {}
+
+  /// Whether it heeds OpCall::overwrite; one that always adds finds zeros there first.
+  virtual bool can_overwrite() const { return false; }
 
   /// Whether the gradient of an input may lie where that of the output does, which is then gone after backward_input.
   virtual bool overwrites_gradient() const { return false; }

@@ -26,6 +26,7 @@ struct Operands {
   std::vector<void*> saved_outputs;
   std::vector<const void*> output_gradients;
   std::vector<void*> input_gradients, parameter_gradients, buffer_gradients;
+  std::vector<std::size_t> accumulators;  // that the parameter gradients are, each once
   void* extra = nullptr;
   void* again_extra = nullptr;  // where backward finds it: as `extra` where it is not dropped
   void* forward_scratch = nullptr;
@@ -309,7 +310,12 @@ class StageExecutable : public Executable {
       operands.saved_outputs[static_cast<std::size_t>(k)] = operands.again_outputs[static_cast<std::size_t>(k)];
     }
     const TensorId last = join_absorbed(i, operands);
-    for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
+    for (const TensorId tensor : op.parameters) {
+      operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
+      const std::size_t accumulator = parameters.accumulator(tensor, id);
+      std::vector<std::size_t>& own = operands.accumulators;
+      if (std::find(own.begin(), own.end(), accumulator) == own.end()) own.push_back(accumulator);
+    }
     for (const TensorId tensor : op.outputs) {
       operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
     }
@@ -412,7 +418,9 @@ class StageExecutable : public Executable {
   void backward_input_of(std::size_t i, int slot) {
     if (!flow_.active[i]) return;
     const Slot& state = slots_[static_cast<std::size_t>(slot)];
-    kernels_[i]->backward_input(begin_backward_call(state, i));
+    OpCall call = begin_backward_call(state, i);
+    if (factory_->fused_loss(stage_.ops[i]) != nullptr) call.overwrite = begin_contribution(state, i);
+    kernels_[i]->backward_input(call);
     for (const Addition& addition : state.additions[i]) factory_->add(addition.tensor, addition.sum, addition.term);
     ran(i, Pass::backward_input);
   }
@@ -431,14 +439,34 @@ class StageExecutable : public Executable {
     }
   }
 
+  /// Whether the kernel overwrites the parameter gradients: all are empty, and none is that of two parameters. Else it
+  /// adds to what is there, or to zeros.
+  bool begin_contribution(const Slot& state, std::size_t i) {
+    const Operands& op = state.ops[i];
+    const bool overwrite =
+        kernels_[i]->can_overwrite() && op.accumulators.size() == op.parameter_gradients.size() &&
+        std::all_of(op.accumulators.begin(), op.accumulators.end(), [&](auto it) { return parameters_.is_empty(it); });
+    for (const std::size_t accumulator : op.accumulators) {
+      if (overwrite) {
+        parameters_.overwritten(accumulator);
+      } else {
+        parameters_.prepare(accumulator);
+      }
+    }
+    return overwrite;
+  }
+
   void weight_gradients(std::size_t i, int slot) {
     if (!flow_.active[i] || weights_.front()[i].parameters.empty()) return;
-    kernels_[i]->backward_weight(begin_backward_call(slots_[static_cast<std::size_t>(slot)], i));
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    OpCall call = begin_backward_call(state, i);
+    call.overwrite = begin_contribution(state, i);
+    kernels_[i]->backward_weight(call);
     ran(i, Pass::backward_weight);
   }
 
   StageGraph stage_;
-  const StageParameters& parameters_;
+  StageParameters& parameters_;
   CompileOptions options_;
   std::unique_ptr<KernelFactory> factory_;
   std::vector<std::unique_ptr<OpKernel>> kernels_;

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "graph/footprint.h"
+#include "kernels/gradient_tree.h"
 
 namespace millrace::kernels {
 namespace {
@@ -33,15 +34,6 @@ void fill(T* values, std::int64_t count, const Initializer& initializer, const R
         break;
     }
     values[i] = static_cast<T>(value);
-  }
-}
-
-/// sum += term, then term = 0.
-template <class T>
-void move_into(T* sum, T* term, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    sum[i] += term[i];
-    term[i] = 0;
   }
 }
 
@@ -70,6 +62,7 @@ StageParameters::StageParameters(const StageGraph& stage, std::span<const Tensor
     places_.push_back({elements_, parameter_elements(graph_->tensor(order_[i]))});
     elements_ += places_.back().elements;
   }
+  make_accumulators();
   if (storage_ == Storage::none) return;
   values_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(value_bytes()));
   gradients_ = of_gradients ? of_gradients(gradient_bytes())
@@ -101,10 +94,7 @@ void* StageParameters::at(std::byte* block, std::int64_t element) const {
 void* StageParameters::value(TensorId tensor) { return at(values_.get(), place(tensor).offset); }
 
 void* StageParameters::gradient(TensorId tensor, OpId user) {
-  for (const auto& [op, offset] : gradient_places_.places[position(tensor)].uses) {
-    if (op == user) return at(gradients_.get(), offset);
-  }
-  throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
+  return at(gradients_.get(), accumulators_[accumulator(tensor, user)].first);
 }
 
 void* StageParameters::gradient(TensorId tensor) {
@@ -120,34 +110,78 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
   return elements;
 }
 
-void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
+// A buffer's accumulator is zero from the start, as its memory is.
+void StageParameters::make_accumulators() {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const GradientPlaces::Place& place = gradient_places_.places[i];
+    const std::size_t own = accumulators_.size();
+    accumulators_.push_back({place.first, places_[i].elements});
+    std::vector<std::size_t>& of = accumulators_of_.emplace_back(std::vector{own});
+    for (const auto& [op, offset] : place.uses) {
+      of.push_back(offset == place.first ? own : accumulators_.size());
+      if (offset != place.first) accumulators_.push_back({offset, places_[i].elements});
+      if (is_buffer(i)) accumulators_[of.back()].empty = false;
+    }
+  }
+}
+
+bool StageParameters::is_buffer(std::size_t position) const {
+  return graph_->tensor(order_[position]).role == Role::buffer;
+}
+
+std::size_t StageParameters::accumulator(TensorId tensor, OpId user) const {
+  const std::size_t i = position(tensor);
+  const auto& uses = gradient_places_.places[i].uses;
+  for (std::size_t use = 0; use < uses.size(); ++use) {
+    if (uses[use].first == user) return accumulators_of_[i][1 + use];
+  }
+  throw std::logic_error(fmt::format("operator {} does not use tensor {} in this stage", user, tensor));
+}
+
+void StageParameters::zero(Accumulator& accumulator) {
+  accumulator.empty = false;
   if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
+  std::memset(gradients_.get() + accumulator.first * size, 0, static_cast<std::size_t>(accumulator.elements * size));
+}
+
+void StageParameters::prepare(std::size_t accumulator) {
+  if (is_empty(accumulator)) zero(accumulators_[accumulator]);
+}
+
+void StageParameters::zero_gradients() {
+  for (Accumulator& accumulator : accumulators_) zero(accumulator);
+}
+
+// Where the gradient of a buffer is no accumulator, its place may be another's meanwhile.
+void StageParameters::discard_gradients(std::size_t first, std::size_t count) {
   for (std::size_t i = first; i < first + count; ++i) {
-    const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
-    const GradientPlaces::Place& place = gradient_places_.places[i];
-    std::memset(gradients_.get() + place.first * size, 0, bytes);
-    for (const auto& [op, offset] : place.uses) {
-      if (offset != place.first) std::memset(gradients_.get() + offset * size, 0, bytes);
+    const std::vector<std::size_t>& of = accumulators_of_.at(i);
+    accumulators_[of.front()].empty = true;
+    for (std::size_t use = 1; use < of.size(); ++use) {
+      if (is_buffer(i)) {
+        zero(accumulators_[of[use]]);
+      } else {
+        accumulators_[of[use]].empty = true;
+      }
     }
   }
 }
 
 void StageParameters::combine_uses(std::size_t first, std::size_t count) {
-  if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
-    const GradientPlaces::Place& place = gradient_places_.places.at(i);
-    const std::int64_t elements = places_[i].elements;
-    for (const auto& [op, offset] : place.uses) {
-      if (offset == place.first) continue;
-      std::byte* sum = gradients_.get() + place.first * size;
-      std::byte* term = gradients_.get() + offset * size;
-      if (precision_ == Precision::fp64) {
-        move_into(reinterpret_cast<double*>(sum), reinterpret_cast<double*>(term), elements);
-      } else {
-        move_into(reinterpret_cast<float*>(sum), reinterpret_cast<float*>(term), elements);
+    const std::vector<std::size_t>& of = accumulators_of_.at(i);
+    prepare(of.front());
+    for (std::size_t use = 1; use < of.size(); ++use) {
+      Accumulator& term = accumulators_[of[use]];
+      if (of[use] == of.front() || term.empty) continue;
+      if (storage_ == Storage::real) {
+        add_gradients(gradients_.get() + accumulators_[of.front()].first * size, gradients_.get() + term.first * size,
+                      term.elements, precision_);
       }
+      term.empty = true;
+      if (is_buffer(i)) zero(term);
     }
   }
 }

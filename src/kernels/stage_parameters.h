@@ -25,10 +25,12 @@ using Allocator = std::function<std::shared_ptr<std::byte[]>(std::int64_t bytes)
 /// Values and gradients lie contiguously in the order given (the order of the gradient buckets), so that a bucket is
 /// one range. A tied parameter used by k operators of the stage has k gradient accumulators, summed in operator order
 /// by combine_uses(): the sum then does not depend on where stages are cut. Where the first of them is the gradient
-/// itself it stays there; combine_uses() empties the others.
-/// Gradients of buckets that are updated within the backward may lie in each other's place (GradientPlaces): whoever
-/// updates one empties it before the next needs the place.
-/// The "gradient" of a buffer (running statistic) is the weighted sum of the statistics of the micro-batches.
+/// itself it stays there.
+/// An accumulator is empty until something is contributed: whatever lies there is nothing, and the first contribution
+/// overwrites it. So nobody zeroes memory between steps, and gradients of buckets that are updated within the backward
+/// may lie in each other's place (GradientPlaces).
+/// The "gradient" of a buffer (running statistic) is the weighted sum of the statistics of the micro-batches. It is
+/// never empty: forwards add to it.
 class StageParameters {
  public:
   /// \param stage  its graph must outlive this.
@@ -59,11 +61,24 @@ class StageParameters {
   void* gradient_range(std::size_t first);
   std::int64_t range_elements(std::size_t first, std::size_t count) const;
 
-  void zero_gradients() { zero_gradients(0, order_.size()); }
+  /// Empties the gradients of parameters, zeroes those of buffers. All are so at first.
+  void discard_gradients() { discard_gradients(0, order_.size()); }
+  /// Zeros in all accumulators, which are then not empty.
+  void zero_gradients();
+  /// Afterwards gradient(tensor) is the sum of all uses, zeros where nothing was contributed, and the accumulators
+  /// beside it are empty.
   void combine_uses() { combine_uses(0, order_.size()); }
   /// The same for the tensors `order()[first .. first + count)`.
-  void zero_gradients(std::size_t first, std::size_t count);
+  void discard_gradients(std::size_t first, std::size_t count);
   void combine_uses(std::size_t first, std::size_t count);
+
+  /// The number of the accumulator gradient(tensor, user).
+  std::size_t accumulator(TensorId tensor, OpId user) const;
+  bool is_empty(std::size_t accumulator) const { return accumulators_[accumulator].empty; }
+  /// Somebody overwrites it now.
+  void overwritten(std::size_t accumulator) { accumulators_[accumulator].empty = false; }
+  /// Zeros, if it is empty: for whoever adds.
+  void prepare(std::size_t accumulator);
 
   // Older versions of the values, for schedules that keep several. Only the newest is ever updated.
 
@@ -91,6 +106,14 @@ class StageParameters {
     std::int64_t offset = 0;  // in the values
     std::int64_t elements = 0;
   };
+  struct Accumulator {
+    std::int64_t first = 0;  // in the gradients
+    std::int64_t elements = 0;
+    bool empty = true;
+  };
+  void make_accumulators();
+  void zero(Accumulator& accumulator);
+  bool is_buffer(std::size_t position) const;
   std::size_t position(TensorId tensor) const;
   const Place& place(TensorId tensor) const { return places_[position(tensor)]; }
   static std::size_t index(int copy) { return static_cast<std::size_t>(copy); }
@@ -103,6 +126,9 @@ class StageParameters {
   std::vector<std::int32_t> index_of_;  // by tensor id; -1 where not of this stage
   std::vector<Place> places_;           // in storage order
   GradientPlaces gradient_places_;
+  std::vector<Accumulator> accumulators_;
+  std::vector<std::vector<std::size_t>>
+      accumulators_of_;  // in storage order: the gradient's own, then that of each use
   std::int64_t elements_ = 0;
   std::unique_ptr<std::byte[]> values_;
   std::shared_ptr<std::byte[]> gradients_;

@@ -88,7 +88,7 @@ void NetworkSample::compile(std::int64_t rows) {
         tensor_bytes(graph_.tensor(message.tensor), kernels::carried_bytes(parameters_.precision()));
     message.data.resize(static_cast<std::size_t>(rows * of_sample.value()));
   }
-  parameters_.zero_gradients();
+  parameters_.discard_gradients();
 }
 
 void NetworkSample::observe(kernels::KernelObserver* observer) {

@@ -153,7 +153,7 @@ void GradientReducer::clear(State& state, bool statistics) {
     const Graph& graph = place.runner->part_graph();
     for (std::size_t i = place.first; i < place.first + place.count; ++i) {
       const bool is_statistic = graph.tensor(parameters.order()[i]).role == Role::buffer;
-      if (is_statistic == statistics) parameters.zero_gradients(i, 1);
+      if (is_statistic == statistics) parameters.discard_gradients(i, 1);
     }
   }
 }
@@ -167,7 +167,7 @@ void GradientReducer::clear_gradients(std::int32_t bucket) {
 
 void GradientReducer::clear(std::int32_t bucket) {
   State& at = state(bucket);
-  for (const BucketPlace& place : at.places) place.runner->parameters().zero_gradients(place.first, place.count);
+  for (const BucketPlace& place : at.places) place.runner->parameters().discard_gradients(place.first, place.count);
   at.phase = Phase::gathering;
 }
 

@@ -49,6 +49,7 @@ class WithoutTerm final : public kernels::OpKernel {
   void forward(const kernels::OpCall& call) override { with_zeros(call, &OpKernel::forward); }
   void backward_input(const kernels::OpCall& call) override { with_zeros(call, &OpKernel::backward_input); }
   void backward_weight(const kernels::OpCall& call) override { with_zeros(call, &OpKernel::backward_weight); }
+  bool can_overwrite() const override { return kernel_->can_overwrite(); }
   std::int64_t extra_bytes() const override { return kernel_->extra_bytes(); }
   std::int64_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
 

@@ -1,4 +1,5 @@
 // Builds the graph of an operator case, makes its data, and runs it on a device.
+#include <cmath>
 #include <string>
 
 #include "base/random.h"
@@ -95,13 +96,14 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
   std::vector<TensorId> order(op.parameters);
   order.insert(order.end(), op.buffers.begin(), op.buffers.end());
   StageParameters parameters(stage, order, precision);
+  if (!data.parameter_gradients.empty()) parameters.zero_gradients();
   const Precision kept = precision == Precision::bf16 ? Precision::fp32 : precision;
   const auto format = [&](TensorId id) { return format_of(made.graph.tensor(id), precision); };
   for (std::size_t i = 0; i < op.parameters.size(); ++i) {
     write(parameters.value(op.parameters[i]), data.parameters[i], kept);
-    if (!data.parameter_gradients.empty()) {
-      write(parameters.gradient(op.parameters[i]), data.parameter_gradients[i], kept);
-    }
+    const bool adds = !data.parameter_gradients.empty();  // else what is there is nothing
+    const auto count = static_cast<std::size_t>(parameters.elements(op.parameters[i]));
+    write(parameters.gradient(op.parameters[i]), adds ? data.parameter_gradients[i] : std::vector<double>(count, NAN), kept);
   }
   for (std::size_t i = 0; i < op.buffers.size(); ++i) {
     write(parameters.value(op.buffers[i]), data.buffers[i], kept);
@@ -147,6 +149,7 @@ OpCaseResult run_op_case(const OpCase& op_case, const OpCaseData& data, Device& 
                                          : std::vector<double>{});
   }
   if (backward == BackwardCall::split) executable->backward_weight(0);
+  parameters.combine_uses();
   for (const TensorId tensor : op.parameters) {
     result.parameter_gradients.push_back(read(parameters.gradient(tensor), parameters.elements(tensor), kept));
   }

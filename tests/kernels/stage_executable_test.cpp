@@ -1,6 +1,8 @@
 // The executor on a network with skips and tied weights: gradients, cuts, slots, split backward, memory.
 #include "kernels/stage_executable.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -156,6 +158,27 @@ TEST(StageExecutable, WeightGradientsPartByPartGiveTheSameBits) {
   EXPECT_EQ(whole.gradients(), parts.gradients());
 }
 
+TEST(StageExecutable, TheFirstContributionOfAStepOverwritesWhatLiesThere) {
+  for (const int micro_batches : {0, 1, 2}) {
+    WholeNetwork zeroed(false), emptied(false);
+    for (WholeNetwork* network : {&zeroed, &emptied}) {
+      StageParameters& parameters = network->parameters;
+      const auto elements = parameters.gradient_bytes() / static_cast<std::int64_t>(sizeof(float));
+      std::fill_n(static_cast<float*>(parameters.gradient_range(0)), elements, NAN);
+      if (network == &zeroed) {
+        parameters.zero_gradients();
+      } else {
+        parameters.discard_gradients();
+      }
+      for (int id = 0; id < micro_batches; ++id) {
+        network->forward(0, id);
+        network->executable->backward(0);
+      }
+    }
+    EXPECT_EQ(zeroed.gradients(), emptied.gradients()) << micro_batches;
+  }
+}
+
 TEST(StageExecutable, CallsAllocateNothing) {
   for (const bool split : {false, true}) {
     WholeNetwork network(split);
@@ -170,7 +193,7 @@ TEST(StageExecutable, CallsAllocateNothing) {
       network.executable->backward(0);
     }
     network.parameters.combine_uses();
-    network.parameters.zero_gradients();
+    network.parameters.discard_gradients();
     EXPECT_EQ(allocations().count, before);
   }
 }

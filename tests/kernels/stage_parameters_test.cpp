@@ -76,6 +76,7 @@ TEST_F(SkipNetworkParameters, UsesOfATiedParameterAreCombinedOnce) {
   const OpId first = graph.find_op("c");
   const OpId second = graph.find_op("h");
   ASSERT_NE(parameters.gradient(tied, first), parameters.gradient(tied, second));
+  parameters.zero_gradients();
   static_cast<double*>(parameters.gradient(tied, first))[7] = 1;
   static_cast<double*>(parameters.gradient(tied, second))[7] = 2;
   parameters.combine_uses();
@@ -84,6 +85,28 @@ TEST_F(SkipNetworkParameters, UsesOfATiedParameterAreCombinedOnce) {
   parameters.zero_gradients();
   EXPECT_EQ(static_cast<double*>(parameters.gradient(tied))[7], 0);
   EXPECT_THROW(parameters.gradient(tied, graph.find_op("a")), std::logic_error);
+}
+
+TEST_F(SkipNetworkParameters, WhatLiesInAnEmptyAccumulatorIsNothing) {
+  StageParameters parameters(stage, stage.parameters, Precision::fp64);
+  const TensorId tied = graph.find_tensor("c.weight");
+  const TensorId other = graph.find_tensor("a.weight");
+  const OpId first = graph.find_op("c"), second = graph.find_op("h");
+  for (const TensorId tensor : {tied, other}) static_cast<double*>(parameters.gradient(tensor))[7] = NAN;
+  static_cast<double*>(parameters.gradient(tied, second))[7] = NAN;
+  parameters.combine_uses();
+  for (const TensorId tensor : {tied, other}) EXPECT_EQ(static_cast<double*>(parameters.gradient(tensor))[7], 0);
+
+  for (int step = 0; step < 2; ++step) {  // of the uses only the second contributes
+    parameters.discard_gradients();
+    static_cast<double*>(parameters.gradient(tied, first))[7] = NAN;
+    EXPECT_TRUE(parameters.is_empty(parameters.accumulator(tied, second)));
+    static_cast<double*>(parameters.gradient(tied, second))[7] = 2;
+    parameters.overwritten(parameters.accumulator(tied, second));
+    parameters.prepare(parameters.accumulator(tied, second));  // no longer empty: nothing is zeroed
+    parameters.combine_uses();
+    EXPECT_EQ(static_cast<double*>(parameters.gradient(tied))[7], 2);
+  }
 }
 
 TEST_F(SkipNetworkParameters, AnOrderThatMissesOneIsRefused) {

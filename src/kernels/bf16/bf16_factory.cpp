@@ -104,6 +104,7 @@ class Bf16Adapter : public OpKernel {
 
   bool overwrites_gradient() const override { return inner_->overwrites_gradient(); }
   bool overwrites_input() const override { return inner_->overwrites_input(); }
+  bool can_overwrite() const override { return inner_->can_overwrite(); }
   std::int64_t extra_bytes() const override { return inner_->extra_bytes(); }
   std::int64_t scratch_bytes() const override { return own_scratch_ + inner_->scratch_bytes(); }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/onednn/convolution_shape.h"
 #include "kernels/onednn/convolution_variants.h"
+#include "kernels/onednn/gradient_reorder.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/row_loops.h"
 
@@ -129,27 +130,31 @@ class Conv2d : public OpKernel {
     data_source_.publish(call.input_gradients[0], call.scratch);
   }
 
-  // oneDNN overwrites the gradients of weights; they are added to the sums of the step from scratch.
+  bool can_overwrite() const override { return true; }
+
+  // oneDNN overwrites the gradients of weights. From scratch they are added to the sums of the step, or brought into
+  // the plain layout; those in it are written where they belong if they are the first.
   void backward_weight(const OpCall& call) override {
     std::byte* const scratch = static_cast<std::byte*>(call.scratch);
+    const bool direct = call.overwrite && !weights_gradient_;
+    void* const gradient = direct ? call.parameter_gradients[0] : scratch + gradient_place_;
+    void* const bias_gradient =
+        shape_.bias && call.overwrite ? call.parameter_gradients[1] : scratch + bias_gradient_place_;
     backward_weights_.bind(0, weights_source_.read(call.inputs[0], scratch));
-    backward_weights_.bind(1, scratch + gradient_place_);
+    backward_weights_.bind(1, gradient);
     backward_weights_.bind(2, weights_destination_.read(call.output_gradients[0], scratch));
     backward_weights_.bind(3, scratch);
-    if (shape_.bias) backward_weights_.bind(4, scratch + bias_gradient_place_);
+    if (shape_.bias) backward_weights_.bind(4, bias_gradient);
     backward_weights_.execute();
-    if (weights_gradient_) {
-      weights_gradient_->primitive.bind(0, scratch + gradient_place_);
-      weights_gradient_->primitive.bind(1, call.parameter_gradients[0]);
-      weights_gradient_->primitive.bind(2, scratch);
-      weights_gradient_->primitive.execute();
-    } else {
-      row_add(parameter_gradient(call, 0), reinterpret_cast<const float*>(scratch + gradient_place_),
-              element_count(shape_.weights));
+    if (weights_gradient_ && call.overwrite) {
+      weights_gradient_->write(gradient, call.parameter_gradients[0], scratch);
+    } else if (weights_gradient_) {
+      weights_gradient_->add(gradient, call.parameter_gradients[0], scratch);
+    } else if (!direct) {
+      row_add(parameter_gradient(call, 0), static_cast<const float*>(gradient), element_count(shape_.weights));
     }
-    if (shape_.bias) {
-      row_add(parameter_gradient(call, 1), reinterpret_cast<const float*>(scratch + bias_gradient_place_),
-              shape_.weights[0]);
+    if (shape_.bias && !call.overwrite) {
+      row_add(parameter_gradient(call, 1), static_cast<const float*>(bias_gradient), shape_.weights[0]);
     }
   }
 
@@ -190,8 +195,8 @@ class Conv2d : public OpKernel {
     const ConvolutionPass pass = pass_for(Pass::backward_weights, source, destination);
     std::int64_t work = bytes(pass.scratchpad);
     if (pass.weights != plain_weights_) {
-      weights_gradient_ = make_reorder(engine_, pass.weights, plain_weights_, true);
-      work = std::max(work, weights_gradient_->scratch);
+      weights_gradient_.emplace(engine_, threads_, pass.weights);
+      work = std::max(work, weights_gradient_->scratch_bytes());
     }
     std::int64_t scratch = aligned(work);
     weights_source_ = Port(engine_, source, pass.source, scratch);
@@ -226,8 +231,8 @@ class Conv2d : public OpKernel {
   std::int64_t scratch_ = 0;
 
   Primitive forward_;
-  // Weights are brought into the pass's layout for each call: that costs under a hundredth of its time, and a copy of
-  // them all as much memory as the weights.
+  // Weights are brought into the pass's layout for each call: with two images or more that costs at most a few
+  // hundredths of its time, and a copy of them all would take as much memory as the weights.
   Port forward_source_, forward_weights_, forward_destination_;
 
   Primitive backward_data_;
@@ -235,7 +240,7 @@ class Conv2d : public OpKernel {
 
   Primitive backward_weights_;
   Port weights_source_, weights_destination_;
-  std::optional<Reorder> weights_gradient_;
+  std::optional<GradientReorder> weights_gradient_;
   std::int64_t gradient_place_ = 0;
   std::int64_t bias_gradient_place_ = 0;
 };

@@ -48,6 +48,7 @@ class LayoutAdapter : public OpKernel {
     run(call, false, [this](const OpCall& inner) { inner_->backward_weight(inner); });
   }
 
+  bool can_overwrite() const override { return inner_->can_overwrite(); }
   std::int64_t extra_bytes() const override { return inner_->extra_bytes(); }
   std::int64_t scratch_bytes() const override { return own_scratch_ + inner_->scratch_bytes(); }
 

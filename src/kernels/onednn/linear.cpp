@@ -47,8 +47,10 @@ class Linear : public OpKernel {
     backward_input_.run(output_gradient(call), parameter(call, 0), input_gradient(call), call.scratch);
   }
 
+  bool can_overwrite() const override { return true; }
   void backward_weight(const OpCall& call) override {
-    backward_weight_.run(output_gradient(call), input(call), parameter_gradient(call, 0), call.scratch);
+    backward_weight_.run(output_gradient(call), input(call), parameter_gradient(call, 0), call.scratch, call.overwrite);
+    if (bias_ && call.overwrite) std::fill_n(parameter_gradient(call, 1), o_, 0.0F);
     if (bias_) add_column_sums(threads_, output_gradient(call), m_, o_, parameter_gradient(call, 1));
   }
 

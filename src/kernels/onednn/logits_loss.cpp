@@ -49,6 +49,7 @@ class LogitsLoss : public OpKernel {
     mean_results(shape_, results, output(call, 0), output(call, 1));
   }
 
+  bool can_overwrite() const override { return true; }
   void backward_input(const OpCall& call) override {
     each_chunk([&](std::int64_t first, std::int64_t count) {
       float* const logits = make_logits(call, first, count);
@@ -95,8 +96,10 @@ class LogitsLoss : public OpKernel {
     if (float* const dx = input_gradient(call)) {
       gemm(linear_product(Pass::backward_data, rows_of(count)), logits, parameter(call, 0), dx + first * width_);
     }
-    gemm(linear_product(Pass::backward_weights, rows_of(count)), logits, input(call) + first * width_,
-         parameter_gradient(call, 0));
+    const bool overwrite = call.overwrite && first == 0;
+    const Gemm product = linear_product(Pass::backward_weights, rows_of(count));
+    gemm(overwrite ? overwriting(product) : product, logits, input(call) + first * width_, parameter_gradient(call, 0));
+    if (bias_ && overwrite) std::fill_n(parameter_gradient(call, 1), shape_.classes, 0.0F);
     if (bias_) add_column_sums(threads_, logits, count, shape_.classes, parameter_gradient(call, 1));
   }
 

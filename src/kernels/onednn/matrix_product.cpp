@@ -56,6 +56,11 @@ class LoneProduct {
 
 }  // namespace
 
+Gemm overwriting(Gemm shape) {
+  shape.beta = 0;
+  return shape;
+}
+
 Gemm linear_product(Pass pass, const LinearShape& shape) {
   const auto [m, k, o, bias] = shape;
   if (pass == Pass::forward) {
@@ -84,15 +89,20 @@ LinearProduct::LinearProduct(const Engine& engine, Pass pass, const LinearShape&
   MatmulPrimitive made = make_matmul(engine, shape_);
   primitive_ = std::move(made.primitive);
   scratch_ = made.scratch;
+  if (pass != Pass::backward_weights) return;
+  made = make_matmul(engine, overwriting(shape_));
+  overwriting_ = std::move(made.primitive);
+  scratch_ = std::max(scratch_, made.scratch);
 }
 
-void LinearProduct::run(const float* a, const float* b, float* c, void* scratch) {
+void LinearProduct::run(const float* a, const float* b, float* c, void* scratch, bool overwrite) {
   if (!primitive_) {
-    gemm(shape_, a, b, c);
+    gemm(overwrite ? overwriting(shape_) : shape_, a, b, c);
     return;
   }
-  bind_matmul(primitive_, a, b, c, scratch);
-  primitive_.execute();
+  Primitive& primitive = overwrite ? overwriting_ : primitive_;
+  bind_matmul(primitive, a, b, c, scratch);
+  primitive.execute();
 }
 
 double least_product_seconds(const Engine& engine, const Gemm& shape) {

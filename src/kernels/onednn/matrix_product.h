@@ -16,6 +16,8 @@ struct LinearShape {
   bool bias = false;
 };
 Gemm linear_product(Pass pass, const LinearShape& shape);
+/// The product not added to what is there.
+Gemm overwriting(Gemm shape);
 
 /// Its name in a table of variants. The choice for some rows holds for all numbers of rows that have the same name: it
 /// is measured on the largest power of two up to them, or up to what is enough work to be measured.
@@ -28,11 +30,13 @@ class LinearProduct {
   LinearProduct(const Engine& engine, Pass pass, const LinearShape& shape, Variants* variants);
 
   std::int64_t scratch_bytes() const { return scratch_; }
-  void run(const float* a, const float* b, float* c, void* scratch);
+  /// \param overwrite  a product that is added to c overwrites it this time
+  void run(const float* a, const float* b, float* c, void* scratch, bool overwrite = false);
 
  private:
   Gemm shape_;
-  Primitive primitive_;  // none: sgemm
+  Primitive primitive_;    // none: sgemm
+  Primitive overwriting_;  // the same, of a product that is added
   std::int64_t scratch_ = 0;
 };
 

@@ -13,6 +13,7 @@ set(ONEDNN_SOURCES
   onednn/elementwise.cpp
   onednn/embedding.cpp
   onednn/floor.cpp
+  onednn/gradient_reorder.cpp
   onednn/layer_norm.cpp
   onednn/layout_adapter.cpp
   onednn/layouts.cpp

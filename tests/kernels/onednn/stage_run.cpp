@@ -55,6 +55,11 @@ PreparedStage::PreparedStage(const StageGraph& stage_graph, Device& device, Prec
                              const StageRunOptions& run_options)
     : stage(stage_graph), options(run_options), parameters(stage, storage_order(stage), precision) {
   parameters.initialize(5);
+  for (const TensorId id : stage.parameters) {  // what lies where gradients will be is nothing
+    if (stage.graph->tensor(id).role == Role::buffer) continue;
+    write(parameters.gradient(id), std::vector<double>(static_cast<std::size_t>(parameters.elements(id)), NAN),
+          precision == Precision::bf16 ? Precision::fp32 : precision);
+  }
   CompileOptions compile;
   compile.rows = options.rows;
   compile.slots = options.slots;
