@@ -12,7 +12,15 @@ find_package(MPI REQUIRED COMPONENTS C)
 target_compile_definitions(MPI::MPI_C INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 find_package(dnnl REQUIRED)
 set(HDF5_PREFER_PARALLEL OFF)
-find_package(HDF5 REQUIRED COMPONENTS C)
+# HDF5 for its archive, where there is one: the shared library brings forty others (curl, LDAP, Kerberos) into every
+# process for files in S3, which nobody here reads.
+set(HDF5_USE_STATIC_LIBRARIES ON)
+find_package(HDF5 QUIET COMPONENTS C)
+if(NOT HDF5_FOUND)
+  set(HDF5_USE_STATIC_LIBRARIES OFF)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+endif()
+add_link_options(LINKER:--as-needed)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 # METIS and Scotch come without CMake files.

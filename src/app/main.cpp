@@ -96,14 +96,27 @@ void check_launch(const millrace::cluster::Environment& environment, bool alone)
 
 bool trains(std::string_view command) { return command == "run" || command == "verify" || command == "profile"; }
 
-// Threads of OpenMP that spin while they wait keep the core from the one that they wait for, where another process
-// takes it: then a step takes many times as long. They spin some 50 us, which meets most of them on a quiet machine,
-// then sleep. libgomp reads how to wait when it is loaded, before main(): the program starts once more, with a policy.
+bool set_where_missing(const char* name, const char* value) {
+  return std::getenv(name) == nullptr && ::setenv(name, value, 0) == 0;
+}
+
+// What libraries read when they are loaded, before main(): the program starts once more with what the user has not set.
 // Where that fails it goes on as it is.
-void wait_passively(int argc, char** argv) {
-  const bool given = std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
-  if (given || argc < 2 || !trains(argv[1])) return;
-  const bool set = ::setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && ::setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
+// - Threads of OpenMP that spin while they wait keep the core from the one that they wait for, where another process
+//   takes it: then a step takes many times as long. They spin some 50 us, which meets most of them on a quiet machine,
+//   then sleep.
+// - glibc's malloc cuts pieces from aligned memory and keeps seven of each size in a thread's cache. What lies beside a
+//   piece does not become whole again: where oneDNN takes megabytes for the time of a product, eight of them stay.
+// - hwloc, through which MPI sees the machine, looks for displays and OpenCL devices: a dozen libraries in each
+// process.
+void set_up_libraries(int argc, char** argv) {
+  if (argc < 2 || !trains(argv[1])) return;
+  bool set = false;
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr && set_where_missing("OMP_WAIT_POLICY", "passive")) {
+    set = ::setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
+  }
+  set = set_where_missing("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0") || set;
+  set = set_where_missing("HWLOC_PLUGINS_BLACKLIST", "hwloc_gl,hwloc_opencl") || set;
   if (set) ::execv("/proc/self/exe", argv);
 }
 
@@ -161,7 +174,7 @@ int run_in(World& world, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wait_passively(argc, argv);
+  set_up_libraries(argc, argv);
   try {
     World world = start(argc, argv);
     return run_in(world, argc, argv);

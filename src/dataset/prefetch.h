@@ -37,7 +37,7 @@ class Prefetcher {
   using Ask = std::function<bool(std::int64_t position, RowRequest& request)>;
 
   /// `source` must outlive the prefetcher.
-  Prefetcher(const Source& source, Split split, Ask ask, std::size_t depth = 2);
+  Prefetcher(const Source& source, Split split, Ask ask, std::size_t depth = 1);
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();

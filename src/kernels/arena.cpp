@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include <sys/mman.h>
+
 namespace millrace::kernels {
 namespace {
 
@@ -47,14 +49,27 @@ std::int64_t assign_offsets(std::span<Lifetime> buffers) {
   return total;
 }
 
-Block::Block(std::int64_t bytes)
-    : memory_(static_cast<std::byte*>(
-          ::operator new[](static_cast<std::size_t>(bytes), std::align_val_t{static_cast<std::size_t>(kAlignment)}))) {
-  std::memset(memory_.get(), 0, static_cast<std::size_t>(bytes));
+// malloc would keep the pages of blocks that come and go while work is measured: it takes them for its heap, where what
+// is allocated behind them holds them.
+Block::Block(std::int64_t bytes) : memory_(nullptr, Free{bytes}) {
+  const auto size = static_cast<std::size_t>(bytes);
+  if (bytes < kOwnPages) {
+    memory_.reset(
+        static_cast<std::byte*>(::operator new[](size, std::align_val_t{static_cast<std::size_t>(kAlignment)})));
+  } else {
+    void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    memory_.reset(static_cast<std::byte*>(pages));
+  }
+  std::memset(memory_.get(), 0, size);  // of new pages too: all that are only read would be one page, quick to read
 }
 
 void Block::Free::operator()(std::byte* memory) const {
-  ::operator delete[](memory, std::align_val_t{static_cast<std::size_t>(kAlignment)});
+  if (bytes < kOwnPages) {
+    ::operator delete[](memory, std::align_val_t{static_cast<std::size_t>(kAlignment)});
+  } else {
+    ::munmap(memory, static_cast<std::size_t>(bytes));
+  }
 }
 
 }  // namespace millrace::kernels

@@ -26,14 +26,18 @@ struct Lifetime {
 /// holds it (greedy by size with best fit: Pisarchyk and Lee, arXiv:2001.03288). Returns the bytes needed.
 std::int64_t assign_offsets(std::span<Lifetime> buffers);
 
-/// One aligned block, zeroed: padding rows start as numbers.
+/// One aligned block, zeroed: padding rows start as numbers. A large one has pages of its own, which leave the process
+/// with it.
 class Block {
  public:
+  static constexpr std::int64_t kOwnPages = std::int64_t{1} << 20;  ///< bytes from which on a block is large
+
   explicit Block(std::int64_t bytes);
   std::byte* at(std::int64_t offset) const { return memory_.get() + offset; }
 
  private:
   struct Free {
+    std::int64_t bytes = 0;
     void operator()(std::byte* memory) const;
   };
   std::unique_ptr<std::byte[], Free> memory_;

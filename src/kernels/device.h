@@ -118,6 +118,8 @@ class Device {
   /// `parameters` must outlive the executable. \throws InvalidInput  an operator kind that this device does not offer.
   virtual std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
                                               const CompileOptions& options) = 0;
+  /// Every stage is compiled: what the device kept to compile the next one sooner may go.
+  virtual void compiled() {}
   /// The optimizer has stepped over `values` of parameters, which happens outside of the device: one that takes
   /// modelled times takes that of the step here.
   virtual void updated(Bytes values) { static_cast<void>(values); }

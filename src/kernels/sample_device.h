@@ -18,6 +18,7 @@ class SampleDevice final : public Device {
   explicit SampleDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
 
   std::string_view name() const override { return device_->name(); }
+  void compiled() override { device_->compiled(); }
   std::unique_ptr<Executable> compile(const StageGraph& stage, StageParameters& parameters,
                                       const CompileOptions& options) override;
 

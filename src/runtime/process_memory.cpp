@@ -5,6 +5,10 @@
 #include <sstream>
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace millrace::runtime {
 
 std::int64_t peak_resident_bytes() {
@@ -17,6 +21,12 @@ std::int64_t peak_resident_bytes() {
     return kibibytes * 1024;
   }
   return 0;
+}
+
+void release_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace millrace::runtime

@@ -94,6 +94,7 @@ Trainer::Trainer(const Graph& graph, const Programs& programs, const TrainOption
                                                       kept_states(graph, first, runner.stage(), rank)));
     stages_[s] = {&runner, optimizers_.back().get()};
   }
+  device_.compiled();
   train_ = make_runners(programs.train, 0);
   evaluation_ = make_runners(programs.evaluation, kFirstEvaluationId);
   train_feed_ = std::make_unique<Feed>(graph, pointers(programs.train), rank, around_.source, dataset::Split::train,
@@ -131,6 +132,7 @@ void Trainer::resume(const FoundCheckpoint& checkpoint) {
 
 Outcome Trainer::run(RunObserver& observer) {
   Outcome outcome;
+  release_free_memory();
   const std::int64_t first = counters_.step;
   const std::int64_t steps = std::max<std::int64_t>(0, options_.iterations - first);
   seconds_.reserve(static_cast<std::size_t>(steps));

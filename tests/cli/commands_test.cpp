@@ -141,6 +141,7 @@ TEST(Commands, ThreadsWaitPassivelyUnlessTheUserSaysHow) {
     job.until("it made its results", [&] { return std::filesystem::exists(place / "results/tiny.h5"); });
     const std::string environment = text_of("/proc/" + std::to_string(place.processes().front()) + "/environ");
     EXPECT_THAT(environment, HasSubstr("OMP_WAIT_POLICY=" + (policy.empty() ? "passive" : policy)));
+    EXPECT_THAT(environment, HasSubstr("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
   }
 }
 

@@ -1,14 +1,24 @@
 // Offsets of buffers with lifetimes: nothing overlaps, gaps are used.
 #include "kernels/arena.h"
 
+#include <cstddef>
+#include <fstream>
+#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "base/random.h"
 
 namespace millrace::kernels {
 namespace {
+
+std::int64_t resident_pages() {
+  std::int64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
+}
 
 TEST(AssignOffsets, BuffersOfDifferentTimesShareTheirPlace) {
   // A chain: each buffer lives while it is made and read, so two places of the largest sizes are enough.
@@ -52,6 +62,21 @@ TEST(Block, IsAlignedAndZero) {
   const Block block(1000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.at(0)) % static_cast<std::uintptr_t>(kAlignment), 0u);
   for (std::int64_t i = 0; i < 1000; ++i) EXPECT_EQ(std::to_integer<int>(*block.at(i)), 0);
+}
+
+// malloc would take the second one for its heap, where what is allocated behind it holds its pages.
+TEST(Block, LargeOnesLeaveTheProcessWhateverLiesBehindThem) {
+  constexpr std::int64_t kBytes = 8 * Block::kOwnPages;
+  std::vector<std::unique_ptr<std::byte[]>> behind;
+  const std::int64_t before = resident_pages();
+  for (int time = 0; time < 3; ++time) {
+    const Block block(kBytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.at(0)) % static_cast<std::uintptr_t>(kAlignment), 0u);
+    for (std::int64_t i = 0; i < kBytes; i += 1000) ASSERT_EQ(std::to_integer<int>(*block.at(i)), 0);
+    *block.at(kBytes - 1) = std::byte{1};
+    behind.push_back(std::make_unique<std::byte[]>(1000));
+  }
+  EXPECT_LT((resident_pages() - before) * ::sysconf(_SC_PAGESIZE), kBytes / 2);
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ std::string library_name() {
                      static_cast<int>(dnnl::get_effective_cpu_isa()));
 }
 
+void forget_unused_primitives() {
+  const int capacity = dnnl::get_primitive_cache_capacity();
+  dnnl::set_primitive_cache_capacity(0);
+  dnnl::set_primitive_cache_capacity(capacity);
+}
+
 MemoryDesc plain_desc(const memory::dims& dims) {
   memory::dims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];

@@ -27,6 +27,9 @@ struct Engine {
 /// The library's version and the vector instructions that it uses here.
 std::string library_name();
 
+/// Frees the code of primitives that exist no longer, which the library keeps to make them anew.
+void forget_unused_primitives();
+
 /// Row-major fp32, or the layout that a primitive likes best.
 MemoryDesc plain_desc(const memory::dims& dims);
 MemoryDesc any_desc(const memory::dims& dims);

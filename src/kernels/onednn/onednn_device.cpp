@@ -33,6 +33,8 @@ class OnednnDevice : public Device {
     return make_stage_executable(stage, parameters, options, std::move(factory));
   }
 
+  void compiled() override { onednn::forget_unused_primitives(); }
+
  private:
   std::shared_ptr<Variants> variants_;
 };

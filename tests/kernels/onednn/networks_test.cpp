@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <omp.h>
+#include <dnnl.hpp>
 
 #include "graph/graph_builder.h"
 #include "kernels/onednn/onednn_device.h"
@@ -202,6 +203,24 @@ TEST(OnednnNetworks, ResnetCutAnywhereHasPlainBorders) {
 TEST(OnednnNetworks, BranchesJoinWholeAndBrokenBlocks) {
   const Graph graph = branches();
   expect_stage_as_reference(whole_stage(graph), {.rows = 3, .valid_rows = 3, .slots = 2});
+}
+
+TEST(OnednnNetworks, ComputeOnWhenTheDeviceHasForgottenWhatNobodyUses) {
+  const Graph graph = branches();
+  const auto device = make_onednn_device();
+  testing::PreparedStage stage(whole_stage(graph), *device, Precision::fp32, {.rows = 3, .valid_rows = 3});
+  const TensorId loss = graph.op(graph.loss()).outputs[0];
+  const auto losses = [&] {
+    stage.forward(0);
+    stage.backward(0);
+    const auto* values = static_cast<const float*>(stage.executable->output(0, loss));
+    return std::vector<float>(values, values + 3);
+  };
+  const std::vector<float> before = losses();
+  const int capacity = dnnl::get_primitive_cache_capacity();
+  device->compiled();
+  EXPECT_EQ(losses(), before);
+  EXPECT_EQ(dnnl::get_primitive_cache_capacity(), capacity) << "what is compiled later is kept again";
 }
 
 TEST(OnednnNetworks, PaddedBlocks) {
