@@ -26,6 +26,8 @@ struct Operands {
   std::vector<void*> saved_outputs;
   std::vector<const void*> output_gradients;
   std::vector<void*> input_gradients, parameter_gradients, buffer_gradients;
+  std::byte* factors = nullptr;    // of the first row of the batch, where they are kept instead of a gradient
+  std::int64_t factors_bytes = 0;  // of one row
   void* extra = nullptr;
   void* again_extra = nullptr;  // where backward finds it: as `extra` where it is not dropped
   void* forward_scratch = nullptr;
@@ -47,6 +49,7 @@ struct Addition {
 
 /// One micro-batch in flight.
 struct Slot {
+  std::int64_t first_row = 0;
   std::int64_t valid_rows = 0;
   double row_weight = 0;
   std::int64_t step = 0;
@@ -101,6 +104,7 @@ class StageExecutable : public Executable {
 
   void forward(int slot, const BatchContext& context) override {
     Slot& state = slots_[static_cast<std::size_t>(slot)];
+    state.first_row = context.first_row;
     state.valid_rows = context.valid_rows;
     state.row_weight = context.row_weight;
     state.step = context.step;
@@ -310,6 +314,7 @@ class StageExecutable : public Executable {
     }
     give_output_of_absorbed(i, operands);
     for (const TensorId tensor : op.parameters) operands.parameter_gradients.push_back(parameters.gradient(tensor, id));
+    if (!op.parameters.empty()) bind_factors(op, parameters, operands);
     for (const TensorId tensor : op.outputs) {
       operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
     }
@@ -319,6 +324,14 @@ class StageExecutable : public Executable {
       operands.input_gradients.push_back(term ? term : sum);
       if (term) slots_[static_cast<std::size_t>(slot)].additions[i].push_back({op.inputs[k], sum, term});
     }
+  }
+
+  void bind_factors(const Operator& op, const StageParameters& parameters, Operands& operands) const {
+    const FactoredShape& shape = parameters.factors_of(op.parameters[0]);
+    if (shape.rows == 0) return;
+    const std::int64_t vectors = stage_.graph->tensor(op.outputs[0]).shape.elements_per_sample() / shape.outputs;
+    operands.factors = static_cast<std::byte*>(operands.parameter_gradients[0]);
+    operands.factors_bytes = vectors * shape.width() * real_bytes(parameters.precision());
   }
 
   /// It lies in the same buffer as that of the operator that does its work.
@@ -352,6 +365,7 @@ class StageExecutable : public Executable {
     call.output_gradients = op.output_gradients;
     call.input_gradients = op.input_gradients;
     call.parameter_gradients = op.parameter_gradients;
+    if (op.factors != nullptr) call.factors = op.factors + state.first_row * op.factors_bytes;
     call.extra = op.again_extra;
     call.scratch = op.backward_scratch;
     return call;

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "graph/footprint.h"
+#include "kernels/factored_products.h"
 
 namespace millrace::kernels {
 namespace {
@@ -120,11 +121,31 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
   return elements;
 }
 
+std::int64_t StageParameters::gradient_elements(std::size_t first, std::size_t count) const {
+  std::int64_t elements = 0;
+  for (std::size_t i = first; i < first + count; ++i) {
+    elements += factors(i).rows > 0 ? factors(i).elements() : places_.at(i).elements;
+  }
+  return elements;
+}
+
+const void* StageParameters::make_gradient_part(std::size_t position, std::int64_t first, std::int64_t count) {
+  const FactoredShape& shape = factors(position);
+  void* const rows = at(gradients_.get(), gradient_places_.places[position].first);
+  void* const part = at(gradients_.get(), gradient_places_.part);
+  if (precision_ == Precision::fp64) {
+    factored_product(static_cast<const double*>(rows), shape, first, count, static_cast<double*>(part));
+  } else {
+    factored_product(static_cast<const float*>(rows), shape, first, count, static_cast<float*>(part));
+  }
+  return part;
+}
+
 void StageParameters::zero_gradients(std::size_t first, std::size_t count) {
   if (storage_ == Storage::none) return;
   const std::int64_t size = real_bytes(precision_);
   for (std::size_t i = first; i < first + count; ++i) {
-    const auto bytes = static_cast<std::size_t>(places_.at(i).elements * size);
+    const auto bytes = static_cast<std::size_t>(gradient_elements(i, 1) * size);
     const GradientPlaces::Place& place = gradient_places_.places[i];
     std::memset(gradients_.get() + place.first * size, 0, bytes);
     for (const auto& [op, offset] : place.uses) {
