@@ -508,6 +508,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
 
 Program training_program(const Session& session, const Plan& plan, std::int64_t batch, std::int64_t tag_limit) {
   LoweringOptions options = lowering_options(session.experiment, tag_limit);
+  options.largest_batch = session.experiment.data.batch;
   options.parts = parts_of(session, plan);
   options.post_validation = session.experiment.train.clip_norm > 0 &&
                             (schedules::by_name(plan.schedule).capabilities & schedules::kPostValidates) != 0;

@@ -1,6 +1,7 @@
 // Gradients in storage order, accumulators of further uses behind them.
 #include "graph/gradient_places.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -9,14 +10,26 @@
 
 namespace millrace {
 
-GradientPlaces gradient_places(const StageGraph& stage, std::span<const TensorId> order) {
+void add_part_of_factors(GradientPlaces& places) {
+  std::int64_t elements = 0;
+  for (const GradientPlaces::Place& place : places.places) {
+    if (place.factors.rows > 0) elements = std::max(elements, place.factors.part_elements());
+  }
+  places.part = elements == 0 ? 0 : places.elements;
+  places.elements += elements;
+}
+
+GradientPlaces gradient_places(const StageGraph& stage, std::span<const TensorId> order,
+                               std::span<const FactoredShape> factors) {
   const Graph& graph = *stage.graph;
   GradientPlaces made;
   std::vector<std::int32_t> index_of(graph.tensors().size(), -1);
   for (const TensorId tensor : order) {
-    index_of[static_cast<std::size_t>(tensor)] = static_cast<std::int32_t>(made.places.size());
-    made.places.push_back({made.elements, {}});
-    made.elements += parameter_elements(graph.tensor(tensor));
+    const std::size_t position = made.places.size();
+    index_of[static_cast<std::size_t>(tensor)] = static_cast<std::int32_t>(position);
+    const FactoredShape kept = factors.empty() ? FactoredShape{} : factors[position];
+    made.places.push_back({made.elements, kept, {}});
+    made.elements += kept.rows > 0 ? kept.elements() : parameter_elements(graph.tensor(tensor));
   }
   for (const OpId id : stage.ops) {
     const Operator& op = graph.op(id);
@@ -36,6 +49,7 @@ GradientPlaces gradient_places(const StageGraph& stage, std::span<const TensorId
       }
     }
   }
+  add_part_of_factors(made);
   return made;
 }
 

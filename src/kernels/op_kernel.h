@@ -23,10 +23,11 @@ struct OpCall {
   std::span<void* const> input_gradients;      ///< overwritten; null: not wanted
   std::span<void* const> parameter_gradients;  ///< added to, or overwritten
   bool overwrite = false;                      ///< what lies in parameter_gradients is nothing
-  std::span<void* const> buffer_gradients;     ///< batch norm adds valid_rows · row_weight · statistic, in forward
-  void* extra = nullptr;                       ///< kept from forward to backward of one micro-batch
-  bool again = false;                          ///< a second forward, with `extra` as the first one left it
-  void* scratch = nullptr;                     ///< free for the length of the call; shared by all operators
+  void* factors = nullptr;  ///< of linear layers: where x and dy go in place of adding to the weight's gradient
+  std::span<void* const> buffer_gradients;  ///< batch norm adds valid_rows · row_weight · statistic, in forward
+  void* extra = nullptr;                    ///< kept from forward to backward of one micro-batch
+  bool again = false;                       ///< a second forward, with `extra` as the first one left it
+  void* scratch = nullptr;                  ///< free for the length of the call; shared by all operators
 };
 
 /// What a device makes of one operator for one number of rows. Calls allocate nothing. In backward only those inputs

@@ -27,6 +27,8 @@ struct Operands {
   std::vector<const void*> output_gradients;
   std::vector<void*> input_gradients, parameter_gradients, buffer_gradients;
   std::vector<std::size_t> accumulators;  // that the parameter gradients are, each once
+  std::byte* factors = nullptr;           // of the first row of the batch, where they are kept instead of a gradient
+  std::int64_t factors_bytes = 0;         // of one row
   void* extra = nullptr;
   void* again_extra = nullptr;  // where backward finds it: as `extra` where it is not dropped
   void* forward_scratch = nullptr;
@@ -48,6 +50,7 @@ struct Addition {
 
 /// One micro-batch in flight.
 struct Slot {
+  std::int64_t first_row = 0;
   std::int64_t valid_rows = 0;
   double row_weight = 0;
   std::int64_t step = 0;
@@ -102,6 +105,7 @@ class StageExecutable : public Executable {
 
   void forward(int slot, const BatchContext& context) override {
     Slot& state = slots_[static_cast<std::size_t>(slot)];
+    state.first_row = context.first_row;
     state.valid_rows = context.valid_rows;
     state.row_weight = context.row_weight;
     state.step = context.step;
@@ -316,6 +320,7 @@ class StageExecutable : public Executable {
       std::vector<std::size_t>& own = operands.accumulators;
       if (std::find(own.begin(), own.end(), accumulator) == own.end()) own.push_back(accumulator);
     }
+    if (!op.parameters.empty()) bind_factors(op, parameters, operands);
     for (const TensorId tensor : op.outputs) {
       operands.output_gradients.push_back(find(slot, plan_.gradients, tensor));
     }
@@ -359,6 +364,14 @@ class StageExecutable : public Executable {
     return tensor;
   }
 
+  void bind_factors(const Operator& op, const StageParameters& parameters, Operands& operands) const {
+    const FactoredShape& shape = parameters.factors_of(op.parameters[0]);
+    if (shape.rows == 0) return;
+    const std::int64_t vectors = stage_.graph->tensor(op.outputs[0]).shape.elements_per_sample() / shape.outputs;
+    operands.factors = static_cast<std::byte*>(operands.parameter_gradients[0]);
+    operands.factors_bytes = vectors * shape.width() * real_bytes(parameters.precision());
+  }
+
   OpCall begin_call(const Slot& state, std::size_t i) const {
     const Weights& weights = weights_[static_cast<std::size_t>(parameters_.reading() - StageParameters::kNewest)][i];
     OpCall call;
@@ -381,6 +394,7 @@ class StageExecutable : public Executable {
     call.output_gradients = op.output_gradients;
     call.input_gradients = op.input_gradients;
     call.parameter_gradients = op.parameter_gradients;
+    if (op.factors != nullptr) call.factors = op.factors + state.first_row * op.factors_bytes;
     call.extra = op.again_extra;
     call.scratch = op.backward_scratch;
     return call;
@@ -440,14 +454,15 @@ class StageExecutable : public Executable {
   }
 
   /// Whether the kernel overwrites the parameter gradients: all are empty, and none is that of two parameters. Else it
-  /// adds to what is there, or to zeros.
+  /// adds to what is there, or to zeros. Factors of rows that are on other ranks are zeros, too.
   bool begin_contribution(const Slot& state, std::size_t i) {
     const Operands& op = state.ops[i];
     const bool overwrite =
         kernels_[i]->can_overwrite() && op.accumulators.size() == op.parameter_gradients.size() &&
         std::all_of(op.accumulators.begin(), op.accumulators.end(), [&](auto it) { return parameters_.is_empty(it); });
     for (const std::size_t accumulator : op.accumulators) {
-      if (overwrite) {
+      const bool factors = op.factors != nullptr && accumulator == op.accumulators.front();
+      if (overwrite && !factors) {
         parameters_.overwritten(accumulator);
       } else {
         parameters_.prepare(accumulator);

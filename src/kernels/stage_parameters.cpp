@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "graph/footprint.h"
+#include "kernels/factored_products.h"
 #include "kernels/gradient_tree.h"
 
 namespace millrace::kernels {
@@ -110,12 +111,32 @@ std::int64_t StageParameters::range_elements(std::size_t first, std::size_t coun
   return elements;
 }
 
+std::int64_t StageParameters::gradient_elements(std::size_t first, std::size_t count) const {
+  std::int64_t elements = 0;
+  for (std::size_t i = first; i < first + count; ++i) {
+    elements += factors(i).rows > 0 ? factors(i).elements() : places_.at(i).elements;
+  }
+  return elements;
+}
+
+const void* StageParameters::make_gradient_part(std::size_t position, std::int64_t first, std::int64_t count) {
+  const FactoredShape& shape = factors(position);
+  void* const rows = at(gradients_.get(), gradient_places_.places[position].first);
+  void* const part = at(gradients_.get(), gradient_places_.part);
+  if (precision_ == Precision::fp64) {
+    factored_product(static_cast<const double*>(rows), shape, first, count, static_cast<double*>(part));
+  } else {
+    factored_product(static_cast<const float*>(rows), shape, first, count, static_cast<float*>(part));
+  }
+  return part;
+}
+
 // A buffer's accumulator is zero from the start, as its memory is.
 void StageParameters::make_accumulators() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const GradientPlaces::Place& place = gradient_places_.places[i];
     const std::size_t own = accumulators_.size();
-    accumulators_.push_back({place.first, places_[i].elements});
+    accumulators_.push_back({place.first, gradient_elements(i, 1)});
     std::vector<std::size_t>& of = accumulators_of_.emplace_back(std::vector{own});
     for (const auto& [op, offset] : place.uses) {
       of.push_back(offset == place.first ? own : accumulators_.size());

@@ -60,6 +60,16 @@ class StageParameters {
   void* value_range(std::size_t first);
   void* gradient_range(std::size_t first);
   std::int64_t range_elements(std::size_t first, std::size_t count) const;
+  /// What lies there in place of their gradients, in elements: as many, or factors of one.
+  std::int64_t gradient_elements(std::size_t first, std::size_t count) const;
+
+  /// What is kept in place of the gradient of the tensor at a position of the order; no rows: nothing. Gradients kept
+  /// so are added to row by row, wherever in the batch the row is, and made part by part.
+  const FactoredShape& factors(std::size_t position) const { return gradient_places_.places[position].factors; }
+  const FactoredShape& factors_of(TensorId tensor) const { return factors(position(tensor)); }
+  /// Makes rows of such a gradient, for `count` outputs from `first` on, where it also returns them; the next ones
+  /// overwrite them.
+  const void* make_gradient_part(std::size_t position, std::int64_t first, std::int64_t count);
 
   /// Empties the gradients of parameters, zeroes those of buffers. All are so at first.
   void discard_gradients() { discard_gradients(0, order_.size()); }

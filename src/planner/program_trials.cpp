@@ -31,7 +31,7 @@ class ProgramHash {
       add_list(bucket.tensors);
       add_list(bucket.owners);
       add_list(bucket.stages);
-      add(bucket.shard);
+      add(bucket.shard, bucket.factor_rows);
     }
     for (const TensorCollective& one : program.collectives) {
       add(one.kind, one.stage, one.backward, one.op, one.row_bytes, one.beside_weights);
@@ -104,7 +104,7 @@ Trial ProgramTrials::of(Plan plan) {
   const FoldedPlan folded = shards
                                 ? unfolded(plan, problem_.batch)
                                 : fold_plan(plan, *problem_.graph, problem_.batch, *problem_.cluster, costs_, options_);
-  LoweringOptions lowering{.hiding = hiding_, .shard_optimizer = shards};
+  LoweringOptions lowering{.hiding = hiding_, .shard_optimizer = shards, .largest_batch = problem_.batch};
   if (problem_.tensor != nullptr) lowering.parts = problem_.tensor->parts(folded.plan);
   const Program program =
       lower(*problem_.graph, folded.plan, fitted_order(folded.plan, problem_), folded.batch, lowering);

@@ -11,6 +11,7 @@
 #include "plan/rows.h"
 #include "program/buckets.h"
 #include "program/deferred_weights.h"
+#include "program/factored_gradients.h"
 #include "program/liveness.h"
 #include "program/part_collectives.h"
 #include "program/rank_writer.h"
@@ -168,6 +169,10 @@ Program lower_order(const Graph& graph, const Plan& plan, const ComputeOrder& or
   // Parts would have to be gathered before the norm is known, and once more where it takes them back.
   program.post_validation = options.post_validation && program.norm && !program.shard_optimizer;
   if (program.post_validation) program.overlap = 1;
+  const bool whole_batch = training && !program.norm && !updates_by_itself(order);
+  if (options.factor_gradients && whole_batch && !program.shard_optimizer) {
+    factor_gradients(graph, program, std::max(batch, options.largest_batch));
+  }
   std::vector<std::int64_t> deferred;
   if (training) deferred = divide_deferred_weights(graph, program, order.deferred_weights());
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {

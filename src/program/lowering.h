@@ -29,7 +29,11 @@ struct LoweringOptions {
   /// Updates run inside of the backward that completes their bucket, where nothing forbids it (RankWriter); needs
   /// Hiding::update.
   bool fuse_updates = true;
+  /// Large gradients of few rows are kept as factors (program/factored_gradients.h); needs Hiding::update.
+  bool factor_gradients = true;
   bool shard_optimizer = false;  ///< Program::shard_optimizer; for schedules that flush
+  /// Most rows of a batch of the programs that run on the same storage, if they are more than this one's.
+  std::int64_t largest_batch = 0;
   /// Of tensor-parallel stages, by flat index of the stage, in the order of execution.
   std::vector<TensorCollective> collectives{};
   /// Of all stages, by flat index; empty: none are known. They give the collectives, too.

@@ -67,6 +67,9 @@ struct Bucket {
   /// Which part of tensor-parallel stages: shard t of each replica owns it. 0 where nothing is split, and where every
   /// shard holds and owns the whole.
   int shard = 0;
+  /// Of the one tensor of the bucket, the rows of x and dy of the whole batch are kept, and summed over the owners, in
+  /// place of the gradient (program/factored_gradients.h); its update makes that part by part. 0: the gradient is kept.
+  std::int64_t factor_rows = 0;
 };
 
 /// A collective inside a tensor-parallel stage, the same for every micro-batch and replica.

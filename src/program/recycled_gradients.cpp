@@ -8,6 +8,7 @@
 #include "graph/footprint.h"
 #include "program/attached.h"
 #include "program/buckets.h"
+#include "program/factored_gradients.h"
 #include "program/storage_order.h"
 
 namespace millrace {
@@ -101,15 +102,22 @@ std::int64_t place(std::vector<Block>& blocks) {
 GradientPlaces recycled_gradients(const Graph& graph, const Program& program, std::int32_t stage) {
   const StageGraph part = make_stage_graph(graph, program.stages[static_cast<std::size_t>(stage)].ops);
   const std::vector<TensorId> order = storage_order(program, stage);
-  GradientPlaces places = gradient_places(part, order);
   const std::vector<StoredBucket> stored = stored_buckets(program, stage);
   std::vector<Block> blocks;
+  std::vector<FactoredShape> factors;
   bool recycles = false;
-  for (const StoredBucket& bucket : stored) {
-    const std::int64_t elements = bucket_elements(graph, program.buckets[static_cast<std::size_t>(bucket.bucket)]);
-    blocks.push_back({elements, life_of(graph, program, stage, bucket.bucket)});
+  for (const StoredBucket& at : stored) {
+    const Bucket& bucket = program.buckets[static_cast<std::size_t>(at.bucket)];
+    const FactoredShape kept = factored_shape(graph, bucket);
+    factors.resize(factors.size() + at.count, kept);
+    if (kept.rows > 0) {
+      blocks.push_back({kept.elements()});
+      continue;
+    }
+    blocks.push_back({bucket_elements(graph, bucket), life_of(graph, program, stage, at.bucket)});
     recycles = recycles || blocks.back().life.high != kLastOp;
   }
+  GradientPlaces places = gradient_places(part, order, factors);
   if (!recycles) return places;
 
   struct Beside {  // an accumulator that is not the gradient itself
@@ -127,8 +135,10 @@ GradientPlaces recycled_gradients(const Graph& graph, const Program& program, st
     }
   }
   const std::int64_t elements = place(blocks);
-  if (elements >= places.elements) return places;  // what waits beside the buckets takes more than they share
+  const std::int64_t parts = places.part == 0 ? 0 : places.elements - places.part;
+  if (elements + parts >= places.elements) return places;  // what waits beside them takes more than buckets share
   places.elements = elements;
+  add_part_of_factors(places);
   for (std::size_t b = 0; b < stored.size(); ++b) {
     std::int64_t next = blocks[b].first;
     for (std::size_t i = stored[b].first; i < stored[b].first + stored[b].count; ++i) {
@@ -147,8 +157,11 @@ double gradient_share(const Graph& graph, const Program& program, std::int32_t s
   const ProgramStage& of = program.stages[static_cast<std::size_t>(stage)];
   if (of.tensor_parallel > 1 || program.norm) return 1;
   const auto& list = program.ranks[static_cast<std::size_t>(of.ranks.front())].instructions;
-  const auto is_inside = [](const Instruction& at) { return at.kind == InstructionKind::update_weights && at.op >= 0; };
-  if (std::none_of(list.begin(), list.end(), is_inside)) return 1;
+  const auto saves = [&](const Instruction& at) {
+    if (at.kind != InstructionKind::update_weights) return false;
+    return at.op >= 0 || program.buckets[static_cast<std::size_t>(at.bucket)].factor_rows > 0;
+  };
+  if (std::none_of(list.begin(), list.end(), saves)) return 1;
   const StageGraph part = make_stage_graph(graph, of.ops);
   const std::int64_t all = gradient_places(part, storage_order(program, stage)).elements;
   if (all == 0) return 1;

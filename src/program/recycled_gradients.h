@@ -8,8 +8,8 @@ namespace millrace {
 
 /// Where the gradients of `stage` (index in Program::stages) lie. A bucket to which each of its ranks contributes with
 /// one backward, and whose update is attached to that, needs its place from its last operator to the one that the
-/// update waits for; others need theirs always. What forwards deposit in buffers waits beside the buckets. \pre the
-/// stage is not tensor-parallel.
+/// update waits for; others need theirs always. Of some only factors are kept (Bucket::factor_rows). What forwards
+/// deposit in buffers waits beside the buckets. \pre the stage is not tensor-parallel.
 GradientPlaces recycled_gradients(const Graph& graph, const Program& program, std::int32_t stage);
 
 /// What its gradients take, in proportion to one place for each (ProgramStage::gradient_share).

@@ -71,7 +71,7 @@ void GradientReducer::start(std::int32_t bucket) {
   const BucketPlace& place = at.places.front();
   kernels::StageParameters& parameters = place.runner->parameters();
   void* const data = parameters.gradient_range(place.first);
-  const std::int64_t count = parameters.range_elements(place.first, place.count);
+  const std::int64_t count = parameters.gradient_elements(place.first, place.count);
   at.started = now();
   at.ticket = place.in_parts ? transport_.reduce_scatter(at.group, data, count, element_of(parameters))
                              : transport_.all_reduce(at.group, data, count, element_of(parameters));

@@ -137,6 +137,24 @@ void Optimizer::update(std::size_t first, std::size_t count, const UpdateScalars
   }
 }
 
+void Optimizer::update_part(std::size_t position, ElementRange part, const void* gradient,
+                            const UpdateScalars& scalars) {
+  const std::int64_t first = range_of(position, 0).begin;
+  const ElementRange range{first + part.begin, first + part.end};
+  if (parameters_.precision() == kernels::Precision::fp64) {
+    update_elements(range, static_cast<const double*>(gradient), scalars);
+  } else {
+    update_elements(range, static_cast<const float*>(gradient), scalars);
+  }
+}
+
+template <class Real>
+void Optimizer::update_elements(ElementRange range, const Real* gradient, const UpdateScalars& scalars) {
+  each_kept(range, [&](ElementRange part, std::int64_t place) {
+    step(part, place, gradient + (part.begin - range.begin), scalars);
+  });
+}
+
 // Parameters that lie behind each other are one pass.
 template <class Real>
 void Optimizer::update_range(std::size_t first, std::size_t count, const UpdateScalars& scalars) {

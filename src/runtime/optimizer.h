@@ -33,6 +33,8 @@ class Optimizer {
   /// Updates the `count` tensors from position `first` of the storage order on, whose gradients are one range: what is
   /// kept of them.
   void update(std::size_t first, std::size_t count, const UpdateScalars& scalars);
+  /// Updates a part of the parameter at a position of the storage order, of which the gradient is given.
+  void update_part(std::size_t position, ElementRange part, const void* gradient, const UpdateScalars& scalars);
 
   /// Keeps the state as it is, to restore() it later; the first time makes room.
   void keep();
@@ -62,6 +64,8 @@ class Optimizer {
   std::size_t position(TensorId tensor) const;
   template <class Real>
   void update_range(std::size_t first, std::size_t count, const UpdateScalars& scalars);
+  template <class Real>
+  void update_elements(ElementRange range, const Real* gradient, const UpdateScalars& scalars);
   template <class Real>
   void step(ElementRange part, std::int64_t place, const Real* gradient, const UpdateScalars& scalars);
   template <class Real>

@@ -13,6 +13,7 @@
 #include "program/attached.h"
 #include "program/rank_links.h"
 #include "program/weight_segments.h"
+#include "runtime/factored_update.h"
 
 namespace millrace::runtime {
 namespace {
@@ -512,9 +513,12 @@ void ProgramRunner::update(std::int32_t bucket, std::int64_t iteration) {
   const Timed timed(within_busy_ ? beside : times_.busy, clock_);
   Iteration& its = open(iteration);
   ++its.updates[static_cast<std::size_t>(bucket)];
-  const bool applies =
-      program_.norm ? !its.skipped : sums(iteration).add_finite_squares(bucket, reducer_.place(bucket));
-  if (applies) apply(bucket, its);
+  const BucketPlace& place = reducer_.place(bucket);
+  if (program_.buckets[static_cast<std::size_t>(bucket)].factor_rows > 0 && storage_ == kernels::Storage::real) {
+    apply_in_parts(bucket, place, iteration);
+  } else if (program_.norm ? !its.skipped : sums(iteration).add_finite_squares(bucket, place)) {
+    apply(bucket, its);
+  }
   if (program_.post_validation) {
     reducer_.clear_statistics(bucket);
   } else {
@@ -523,11 +527,27 @@ void ProgramRunner::update(std::int32_t bucket, std::int64_t iteration) {
   reducer_.poll();
 }
 
-void ProgramRunner::apply(std::int32_t bucket, Iteration& its) {
+UpdateScalars ProgramRunner::scalars_of(std::int32_t bucket, const Iteration& its) {
   UpdateScalars scalars;
   scalars.learning_rate = its.settings.learning_rate;
   scalars.gradient_scale = its.gradient_scale;
   scalars.step = its.updates_before + its.updates[static_cast<std::size_t>(bucket)];
+  return scalars;
+}
+
+// No norm is waited for, and this rank has one copy: program/factored_gradients.h.
+void ProgramRunner::apply_in_parts(std::int32_t bucket, const BucketPlace& place, std::int64_t iteration) {
+  const std::int32_t stage = place.runner->stage();
+  versions(stage)->before_update();
+  Optimizer& optimizer = *stages_[static_cast<std::size_t>(stage)].optimizer;
+  const FactoredUpdate done =
+      update_factored(place.runner->parameters(), place.first, optimizer, scalars_of(bucket, open(iteration)));
+  sums(iteration).add_parts(bucket, place, done.squares, done.finite);
+  place.runner->updated(place.part.size());
+}
+
+void ProgramRunner::apply(std::int32_t bucket, Iteration& its) {
+  const UpdateScalars scalars = scalars_of(bucket, its);
   for (const BucketPlace& copy : reducer_.copies(bucket)) {
     const std::int32_t stage = copy.runner->stage();
     versions(stage)->before_update();

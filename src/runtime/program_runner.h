@@ -110,7 +110,9 @@ class ProgramRunner final : private kernels::BackwardObserver {
   void receive(const Instruction& instruction, std::int64_t iteration);
   void send(const Instruction& instruction, std::int64_t iteration);
   void reduce_norm(std::int64_t iteration);
+  static UpdateScalars scalars_of(std::int32_t bucket, const Iteration& its);
   void apply(std::int32_t bucket, Iteration& its);
+  void apply_in_parts(std::int32_t bucket, const BucketPlace& place, std::int64_t iteration);
   void keep_before_update(std::int32_t stage);
   bool validate(std::int64_t iteration);
   void amend(std::int64_t iteration);

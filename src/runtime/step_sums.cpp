@@ -77,6 +77,13 @@ bool StepSums::add_finite_squares(std::int32_t bucket, const BucketPlace& place)
   return true;
 }
 
+void StepSums::add_parts(std::int32_t bucket, const BucketPlace& place, double squares, bool finite) {
+  if (!tells(bucket, place)) return;
+  if (!finite) add_left_out();
+  values_[static_cast<std::size_t>(entry_[static_cast<std::size_t>(place.runner->parameter_order()[place.first])])] +=
+      squares;
+}
+
 void StepSums::add_signals(const SignalCounts& counts) {
   double* at = values_.data() + parameters_ + 1;
   at[0] += counts.terminate;

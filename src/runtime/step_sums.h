@@ -34,6 +34,8 @@ class StepSums {
   void add_squares(std::int32_t bucket, const BucketPlace& place);
   /// The same, and on every owner: whether all of the bucket's gradients are finite. What is not is not added.
   bool add_finite_squares(std::int32_t bucket, const BucketPlace& place);
+  /// For a bucket of one tensor that is updated part by part: Σ g² of the parts that are finite, and whether all are.
+  void add_parts(std::int32_t bucket, const BucketPlace& place, double squares, bool finite);
   void reduce(comm::WaitObserver& observer) {
     start();
     finish(observer);

@@ -17,6 +17,7 @@
 #include "graph/footprint.h"
 #include "program/attached.h"
 #include "program/buckets.h"
+#include "program/factored_gradients.h"
 #include "program/kept_versions.h"
 #include "program/part_collectives.h"
 #include "sim/pieces.h"
@@ -126,7 +127,8 @@ class Translator {
   }
 
   Seconds reduction_of(const Bucket& bucket) const {
-    const Bytes bytes = bytes_of(bucket);
+    const FactoredShape factors = factored_shape(graph_, bucket);
+    const Bytes bytes = factors.rows > 0 ? Bytes(factors.elements() * costs_.bytes_per_element) : bytes_of(bucket);
     if (is_sharded(program_, bucket)) {
       return costs_.collective(InstructionKind::reduce_scatter, bytes, bucket.owners);
     }

@@ -55,6 +55,7 @@ std::vector<Program> programs(const Graph& graph, const Plan& plan, std::vector<
   std::vector<Program> made;
   LoweringOptions options = settings.lowering;
   options.tag_limit = static_cast<std::int32_t>(std::min<std::int64_t>(largest_tag, options.tag_limit));
+  options.largest_batch = settings.batch;
   const StageDag dag = make_stage_dag(graph, plan);
   for (const std::int64_t batch : batches) {
     made.push_back(training ? lower(graph, plan, schedules::compute_order(plan, dag), batch, options)

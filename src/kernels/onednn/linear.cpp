@@ -1,6 +1,7 @@
 // y = x · Wᵀ + b over the last axis.
 #include <algorithm>
 
+#include "kernels/factored_products.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/matrix_product.h"
 #include "kernels/onednn/parallel.h"
@@ -49,7 +50,12 @@ class Linear : public OpKernel {
 
   bool can_overwrite() const override { return true; }
   void backward_weight(const OpCall& call) override {
-    backward_weight_.run(output_gradient(call), input(call), parameter_gradient(call, 0), call.scratch, call.overwrite);
+    if (call.factors != nullptr) {
+      keep_factors(input(call), output_gradient(call), {m_, k_, o_}, m_, static_cast<float*>(call.factors));
+    } else {
+      backward_weight_.run(output_gradient(call), input(call), parameter_gradient(call, 0), call.scratch,
+                           call.overwrite);
+    }
     if (bias_ && call.overwrite) std::fill_n(parameter_gradient(call, 1), o_, 0.0F);
     if (bias_) add_column_sums(threads_, output_gradient(call), m_, o_, parameter_gradient(call, 1));
   }

@@ -1,6 +1,7 @@
 // Linear: y[i, o] = Σ_k x[i, k]·w[o, k] + b[o] for each vector of each sample.
 #include <algorithm>
 
+#include "kernels/factored_products.h"
 #include "kernels/reference/families.h"
 #include "kernels/reference/operands.h"
 #include "kernels/reference/sums.h"
@@ -40,10 +41,14 @@ class Linear : public OpKernel {
 
   void backward_weight(const OpCall& call) override {
     T* dw = parameter_gradient<T>(call, 0);
+    if (call.factors != nullptr) {
+      keep_factors(input<T>(call), output_gradient<T>(call), {vectors_, in_, out_}, vectors_,
+                   static_cast<T*>(call.factors));
+    }
     for (std::int64_t i = 0; i < vectors_; ++i) {
       const T* x = input<T>(call) + i * in_;
       const T* dy = output_gradient<T>(call) + i * out_;
-      for (std::int64_t o = 0; o < out_; ++o) add_scaled(dw + o * in_, dy[o], x, in_);
+      for (std::int64_t o = 0; o < out_ && call.factors == nullptr; ++o) add_scaled(dw + o * in_, dy[o], x, in_);
       if (bias_) add(parameter_gradient<T>(call, 1), dy, out_);
     }
   }

@@ -1,0 +1,19 @@
+// Which buckets keep the factors of a gradient in its place.
+#pragma once
+
+#include "graph/factored_gradient.h"
+#include "program/program.h"
+
+namespace millrace {
+
+/// Sets Bucket::factor_rows where a bucket is the weight of one linear layer and nothing else, large, and the batch has
+/// so few rows that x and dy of all of them take a small part of it. The layer is not the last one before the loss,
+/// which may be one kernel with that; no rank holds the weight twice, none a part of it.
+/// \param batch  most rows of the programs that share the storage: equal in all of them.
+/// \pre  buckets are updated once an iteration, whole, without waiting for a norm.
+void factor_gradients(const Graph& graph, Program& program, std::int64_t batch);
+
+/// What is kept of the bucket's gradient; no rows where that is the gradient itself.
+FactoredShape factored_shape(const Graph& graph, const Bucket& bucket);
+
+}  // namespace millrace
