@@ -87,6 +87,28 @@ TEST(Failure, AStoppedRankIsNoticed) {
   EXPECT_EQ(storage::File::open(place / kResults).text("status"), "failed");
 }
 
+// A search may take longer than the limit; a rank that is stopped meanwhile is seen by the rank before it.
+TEST(Failure, AStoppedRankIsNoticedWhileRank0Plans) {
+  const Workplace place;
+  const auto searching = [](const std::string& limit) {
+    return "name: tiny\nmodel: {name: resnet50}\ndata: {batch: 4}\ncluster: {node: a100-8}\n"
+           "plan: {partitioner: {name: exact, time_limit: " +
+           limit + "}}\ntrain: {iterations: 1, stall_limit: 2 s, evaluate_every: off}\n";
+  };
+  place.write("e.yaml", searching("100 s"));
+  for (const int stopped : {2, 0}) {
+    Job job(place, {"run", "e.yaml"}, {3});
+    job.until("the experiment is read", [&] { return text_of(place / ".err").find("cluster '") != std::string::npos; });
+    ::kill(job.rank(stopped), SIGSTOP);
+    const Outcome outcome = job.wait();
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    ASSERT_THAT(outcome.errors(), testing::SizeIs(1));
+    EXPECT_THAT(outcome.errors().front(), testing::AllOf(testing::HasSubstr(fmt::format("rank {} on ", stopped)),
+                                                         testing::HasSubstr("while the job chooses a plan")));
+    EXPECT_THAT(place.left_over(), testing::IsEmpty());
+  }
+}
+
 TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {
   const Workplace place;
   place.write("e.yaml", endless());
