@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "record/results.h"
 #include "storage/file.h"
 
 namespace millrace::app {
@@ -13,9 +14,9 @@ Baseline read_baseline(const std::filesystem::path& path, const std::string& kin
   if (!file.contains("iterations")) {
     throw InvalidInput(fmt::format("--baseline: {}: holds no results of a run", path.string()));
   }
-  if (file.text("status") != "complete" || !file.contains("summary")) {
-    throw InvalidInput(
-        fmt::format("--baseline: {}: that run is not complete, but {}", path.string(), file.text("status")));
+  const std::string status = record::status_of(path);
+  if (status != "complete" || !file.contains("summary")) {
+    throw InvalidInput(fmt::format("--baseline: {}: that run is not complete, but {}", path.string(), status));
   }
   const std::string its = file.text("kind");
   if (its != kind) {

@@ -493,6 +493,7 @@ plan::Candidate& best_of(const Session& session, const Arguments& arguments, Pla
 
 Chosen choose_plan(const Session& session, const Arguments& arguments, const comm::World& world) {
   Chosen chosen;
+  world.now("chooses a plan");
   Planned planned = make_plans_together(session, arguments, world);
   const std::string text = world.on_root_then_all([&] {
     const plan::Candidate& best = best_of(session, arguments, planned);
@@ -503,6 +504,7 @@ Chosen choose_plan(const Session& session, const Arguments& arguments, const com
   const config::Node document = config::load_text(text, nullptr, problems);
   chosen.plan = plan::read_plan(document, session.graph, problems);
   problems.throw_if_any();
+  world.now("prepares");
   return chosen;
 }
 

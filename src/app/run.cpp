@@ -108,7 +108,12 @@ ExitCode run(const Arguments& arguments, comm::World& world) {
     runtime::Trainer trainer(session.graph, programs, session.experiment.train, around);
     if (checkpoint) trainer.resume(*checkpoint);
     if (emulation) record.start(*emulation);
-    const runtime::Outcome outcome = trainer.run(record);
+    world.now("trains");
+    const runtime::Outcome outcome = [&] {
+      const comm::World::WatchedElsewhere watched(world);
+      return trainer.run(record);
+    }();
+    world.now("collects its results");
     // 6. what came of it
     record.close(outcome);
     if (outcome.signal != 0) return static_cast<ExitCode>(128 + outcome.signal);  // as shells name it

@@ -45,15 +45,15 @@ RunFigures measured_figures(const Session& session, const runtime::Outcome& outc
   return figures;
 }
 
-std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome, bool evaluated) {
+std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome) {
   std::vector<record::Fact> facts{
       {"iteration_time_s", figures.iteration_time_s},   {"throughput_samples_per_s", figures.throughput_samples_per_s},
       {"peak_memory_bytes", figures.peak_memory_bytes}, {"mean_memory_bytes", figures.mean_memory_bytes},
       {"peak_rss_bytes", figures.peak_rss_bytes},       {"memory_efficiency", figures.memory_efficiency},
       {"bubble_fraction", figures.bubble_fraction},     {"final_loss", outcome.final_loss}};
-  if (evaluated) {
-    facts.push_back({"test_loss", outcome.evaluation.loss});
-    facts.push_back({"test_accuracy", outcome.evaluation.accuracy});
+  if (outcome.evaluation) {
+    facts.push_back({"test_loss", outcome.evaluation->loss});
+    facts.push_back({"test_accuracy", outcome.evaluation->accuracy});
   }
   return facts;
 }

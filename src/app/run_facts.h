@@ -26,7 +26,7 @@ struct RunFigures {
 RunFigures measured_figures(const Session& session, const runtime::Outcome& outcome,
                             const std::vector<record::RankRow>& ranks);
 
-std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome, bool evaluated);
+std::vector<record::Fact> summary_facts(const RunFigures& figures, const runtime::Outcome& outcome);
 std::vector<record::Fact> prediction_facts(const plan::PlanReport& predicted, const RunFigures& measured);
 
 /// The same of an emulated run: nothing is called measured, and there are no losses.

@@ -195,8 +195,8 @@ void RunRecord::write_results(const runtime::Outcome& outcome, const std::vector
   file_->add("stage_times", stage_times_table(stage_times_),
              "one micro-batch of each stage, in the last iteration and as predicted");
   if (session_.profile) file_->add_group("costs", costs_facts(session_));
-  std::vector<record::Fact> summary = emulated_ ? emulated_summary_facts(figures, *emulated_)
-                                                : summary_facts(figures, outcome, session_.experiment.train.evaluates);
+  std::vector<record::Fact> summary =
+      emulated_ ? emulated_summary_facts(figures, *emulated_) : summary_facts(figures, outcome);
   for (const record::Fact& fact : scaling_facts(figures)) summary.push_back(fact);
   file_->add_group("summary", summary);
   file_->close(outcome.signal != 0 ? "interrupted" : "complete");
@@ -231,8 +231,8 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
       document["emulation"] = emulation_json(*emulated_);
     } else {
       document["final_loss"] = outcome.final_loss;
-      if (session_.experiment.train.evaluates) {
-        document["test"] = {{"loss", outcome.evaluation.loss}, {"accuracy", outcome.evaluation.accuracy}};
+      if (outcome.evaluation) {
+        document["test"] = {{"loss", outcome.evaluation->loss}, {"accuracy", outcome.evaluation->accuracy}};
       }
     }
     print(document);
@@ -277,9 +277,9 @@ void RunRecord::print_summary(const runtime::Outcome& outcome, const std::vector
   }
   print("\n" + (emulated_ ? emulation_text(*emulated_)
                           : fmt::format("final loss {:.4f}{}\n", outcome.final_loss,
-                                        session_.experiment.train.evaluates
-                                            ? fmt::format(", test accuracy {:.2f} %", outcome.evaluation.accuracy * 100)
-                                            : "")));
+                                        outcome.evaluation ? fmt::format(", test accuracy {:.2f} %",
+                                                                         outcome.evaluation->accuracy * 100)
+                                                           : "")));
   print(fmt::format("results: {}\n", session_.experiment.output));
 }
 

@@ -223,6 +223,7 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   });
   Experiment experiment = experiment_from_text(effective);
   experiment.places = std::move(places);
+  world.stall_limit(experiment.train.stall_limit);
   Graph graph = read ? std::move(*read) : load_graph(experiment);
   if (experiment.model.file) experiment.model.name = graph.name();
   const Share share = share_here(world, ranks);
@@ -242,7 +243,9 @@ Session open_session(const Arguments& arguments, const comm::World& world, int r
   session.oversubscribed =
       std::any_of(speeds.begin(), speeds.end(), [](const std::string& speed) { return std::stod(speed) < 1; });
   if (world.root()) notice_machine(session, arguments, world);
+  world.now("measures costs");
   take_measured_costs(session, arguments, world);
+  world.now("prepares");
   return session;
 }
 

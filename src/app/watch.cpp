@@ -13,8 +13,8 @@
 #include "app/print.h"
 #include "base/text.h"
 #include "record/cells_file.h"
+#include "record/results.h"
 #include "storage/file.h"
-#include "storage/file_lock.h"
 
 namespace millrace::app {
 namespace {
@@ -25,21 +25,19 @@ using record::DataTable;
 // One look at the file.
 struct Look {
   bool sweep = false;
-  std::string status;
-  bool held = false;  // its writer lives
+  std::string status;  // record::status_of()
   std::int64_t planned = 0;
   DataTable rows;
 };
 
 Look look_at(const std::filesystem::path& path) {
   Look look;
-  look.held = storage::is_held(path);
+  look.status = record::status_of(path);  // before the rows, which go on
   const storage::File file = storage::File::open(path);
   look.sweep = record::is_cells_file(file);
   if (!look.sweep && !file.contains("iterations")) {
     throw InvalidInput(path.string() + ": holds results of neither a run nor a sweep");
   }
-  look.status = file.text("status");
   const std::string table = look.sweep ? "cells" : "iterations";
   look.planned = look.sweep ? file.integer("cells") : static_cast<std::int64_t>(file.table(table).capacity());
   look.rows = record::read_table(file, table);
@@ -81,13 +79,13 @@ double seconds_per_row(const Look& look) {
 }
 
 std::string state_of(const Look& look) {
-  return look.status == "running" && !look.held ? "ended without a word: killed" : look.status;
+  return look.status == record::kKilled ? "ended without a word: killed" : look.status;
 }
 
 std::string left_text(const Look& look) {
   const auto rows = static_cast<std::int64_t>(look.rows.rows.size());
   const double each = seconds_per_row(look);
-  if (look.status != "running" || !look.held || !std::isfinite(each)) return "";
+  if (look.status != "running" || !std::isfinite(each)) return "";
   const std::string left = format(Seconds(each * static_cast<double>(look.planned - rows)));
   return look.sweep ? fmt::format("  {} of cells left", left) : fmt::format("  {} left", left);
 }
@@ -154,7 +152,7 @@ ExitCode watch(const Arguments& arguments, comm::World& world) {
   for (;;) {
     const Look look = look_again(file);
     show(look, arguments, shown);
-    const bool over = look.status != "running" || !look.held;
+    const bool over = look.status != "running";
     if (!arguments.follow || over) {
       if (arguments.format == Format::json) {
         print(json{{"status", state_of(look)}, {"rows", shown.size()}, {"planned", look.planned}}.dump() + "\n");

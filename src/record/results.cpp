@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "record/cells_file.h"
+#include "storage/file_lock.h"
 
 namespace millrace::record {
 namespace {
@@ -47,12 +48,13 @@ Value figure_of(const storage::File& file, const Figure& figure) {
 
 // Running, or left behind by a kill: its rows are there, its figures are not.
 std::string reason_of(const std::string& status) {
-  if (status == "running") return "still running, or ended by a kill";
+  if (status == "running") return "still running";
+  if (status == kKilled) return "the run ended without a word";
   return status == "complete" ? "" : "the run " + status;
 }
 
 void read_run(const storage::File& file, Results& results) {
-  const std::string status = file.text("status");
+  const std::string status = status_of(results.file);
   results.cells.columns = {{"cell", ColumnType::text, "1", ""},
                            {"status", ColumnType::text, "1", ""},
                            {"reason", ColumnType::text, "1", ""}};
@@ -93,6 +95,12 @@ std::string plan_of_the_fastest(const storage::File& file, const DataTable& cell
 
 }  // namespace
 
+std::string status_of(const std::filesystem::path& path) {
+  const bool held = storage::is_held(path);  // before the file is read: a writer may end in between
+  const std::string status = storage::File::open(path).text("status");
+  return status == "running" && !held ? kKilled : status;
+}
+
 Results read_results(const std::filesystem::path& path) {
   Results results;
   results.file = path;
@@ -109,6 +117,9 @@ Results read_results(const std::filesystem::path& path) {
     read_run(file, results);
   } else {
     throw InvalidInput(path.string() + ": holds results of neither a run nor a sweep");
+  }
+  for (Fact& fact : results.context) {
+    if (fact.name == "status") fact.value = status_of(path);
   }
   return results;
 }

@@ -25,7 +25,13 @@ struct Results {
   std::string plan;               ///< of the run, or of the cell with the most throughput, as a plan file; "" if none
 };
 
-/// \throws InvalidInput  a file that holds results of neither.
+/// What all readers say of a file whose writer is gone without a word.
+inline constexpr const char* kKilled = "killed";
+
+/// The file's status; kKilled where it says `running` and no process holds it, as far as this host can tell.
+std::string status_of(const std::filesystem::path& file);
+
+/// With the status that status_of() gives. \throws InvalidInput  a file that holds results of neither.
 Results read_results(const std::filesystem::path& file);
 
 /// All rows under the union of the columns, in order of first appearance; of several files each row says its `file` in

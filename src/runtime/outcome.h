@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/units.h"
 #include "program/run_rows.h"
@@ -22,11 +23,11 @@ class RunObserver {
 struct Outcome {
   Seconds iteration_time{};  ///< median after the first two iterations (after the first when fewer than five)
   double final_loss = 0;
-  EvaluationRow evaluation;     ///< the last one
-  RankReport rank;              ///< of the rank that asks
-  Timeline last_iteration;      ///< of the rank that asks
-  std::int64_t iterations = 0;  ///< done, those before a checkpoint included
-  int signal = 0;               ///< that ended the run after a checkpoint; 0: none
+  std::optional<EvaluationRow> evaluation;  ///< the last one; none: no one was due
+  RankReport rank;                          ///< of the rank that asks
+  Timeline last_iteration;                  ///< of the rank that asks
+  std::int64_t iterations = 0;              ///< done, those before a checkpoint included
+  int signal = 0;                           ///< that ended the run after a checkpoint; 0: none
 };
 
 }  // namespace millrace::runtime

@@ -248,10 +248,10 @@ bool Trainer::checkpoint_if_due(RunObserver& observer) {
 
 void Trainer::evaluate_if_due(RunObserver& observer, Outcome& outcome) {
   const bool due = options_.evaluate_every > 0 && counters_.step % options_.evaluate_every == 0;
-  if (evaluation_.empty() || (!due && counters_.step != options_.iterations)) return;
+  if (evaluation_.empty() || (!due && counters_.step < options_.iterations)) return;
   settle(observer);
   outcome.evaluation = evaluate(counters_.step);
-  observer.evaluation(outcome.evaluation);
+  observer.evaluation(*outcome.evaluation);
 }
 
 EvaluationRow Trainer::evaluate(std::int64_t iteration) {

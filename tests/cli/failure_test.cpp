@@ -50,6 +50,9 @@ TEST(Failure, AKilledRankEndsTheJob) {
   EXPECT_THAT(place.left_over(), IsEmpty());
   EXPECT_GE(rows_of(place / kResults), before);
   EXPECT_EQ(storage::File::open(place / kResults).text("status"), "running");
+  // All readers see that no one writes.
+  EXPECT_THAT(place.run({"watch", kResults}).out, testing::HasSubstr("ended without a word: killed: "));
+  EXPECT_THAT(place.run({"report", kResults}).out, testing::HasSubstr("killed"));
   // The lock of the dead run is taken over.
   expect_done(place, place.run({"run", "e.yaml", "--overwrite", "--set", "train.iterations=2"}, {4}));
 }
@@ -85,6 +88,29 @@ TEST(Failure, AStoppedRankIsNoticed) {
   EXPECT_THAT(place.left_over(), testing::IsEmpty());
   EXPECT_GT(rows_of(place / kResults), 0U);
   EXPECT_EQ(storage::File::open(place / kResults).text("status"), "failed");
+}
+
+// A search may take longer than the limit, which is no stall; a rank that is stopped meanwhile is seen by the one
+// before it.
+TEST(Failure, AStoppedRankIsNoticedWhileRank0Plans) {
+  const Workplace place;
+  place.write("e.yaml",
+              "name: tiny\nmodel: {name: resnet50}\ndata: {batch: 4}\ncluster: v100x4\n"
+              "plan: {partitioner: {name: exact, time_limit: 100 s}}\n"
+              "train: {iterations: 1, stall_limit: 2 s, evaluate_every: off}\n");
+  for (const int stopped : {2, 0}) {
+    Job job(place, {"run", "e.yaml"}, {4});
+    job.until("it read the experiment", [&] { return text_of(place / ".err").find("cluster '") != std::string::npos; });
+    std::this_thread::sleep_for(std::chrono::seconds(stopped == 0 ? 0 : 3));  // longer than the limit
+    ::kill(job.rank(stopped), SIGSTOP);
+    const Outcome outcome = job.wait();
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    ASSERT_THAT(outcome.errors(), testing::SizeIs(1)) << outcome.err;
+    EXPECT_THAT(outcome.errors().front(), testing::AllOf(testing::HasSubstr("rank " + std::to_string(stopped) + " on "),
+                                                         testing::HasSubstr("has given no sign of life for"),
+                                                         testing::HasSubstr("train.stall_limit")));
+    EXPECT_THAT(place.left_over(), testing::IsEmpty());
+  }
 }
 
 TEST(Failure, ASecondRunOnTheSameResultsNamesTheFirst) {

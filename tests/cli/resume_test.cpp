@@ -200,6 +200,21 @@ TEST(Resume, WithFewerIterationsFewerAreAwaitedAndThePlansMakerIsKept) {
   EXPECT_THAT(watched.out, HasSubstr("complete: " + std::to_string(step + 6) + " of " + std::to_string(step + 6)));
 }
 
+// Its results say that it was stopped, so it is not left as it is: what the weights reach on the test split is told.
+TEST(Resume, AStoppedRunThatIsPastItsEndIsEvaluated) {
+  const Workplace place;
+  place.write("e.yaml", endless());
+  Job job(place, {"run", "e.yaml"}, {4});
+  wait_for_rows(job, place);
+  ::kill(job.rank(0), SIGTERM);
+  EXPECT_THAT(job.wait().out, testing::Not(HasSubstr("accuracy")));
+  EXPECT_FALSE(storage::File::open(place / kResults).group("summary").has("test_accuracy"));
+  const Outcome rest = place.run({"run", "e.yaml", "--resume", "--set", iterations(1)}, {4});
+  expect_done(place, rest);
+  EXPECT_THAT(rest.out, HasSubstr("test accuracy "));
+  EXPECT_GT(storage::File::open(place / kResults).group("summary").real("test_loss"), 0);
+}
+
 /// `results/` is a file system of 4 MiB; skipped where the test may not mount one.
 class ResumeFullDisk : public testing::Test {
  protected:

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/mpi/allocations.h"
+#include "tests/mpi/forced_variants.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/on_ranks.h"
 #include "tests/mpi/tensor_plans.h"
-#include "tests/mpi/winograd_variants.h"
 
 namespace millrace::testing {
 namespace {

@@ -93,9 +93,7 @@ class Emulation {
     }
     std::byte* values() { return static_cast<std::byte*>(parameters.value_range(0)); }
     void keep() { history.emplace_back(values(), values() + parameters.value_bytes()); }
-    void use(std::size_t version) {
-      std::copy(history[version].begin(), history[version].end(), values());
-    }
+    void use(std::size_t version) { std::copy(history[version].begin(), history[version].end(), values()); }
     void update(double rate, std::int64_t step) {
       use(history.size() - 1);
       parameters.combine_uses();

@@ -1,5 +1,7 @@
-// Splits the world for each run.
+// Splits the world once for each number of ranks.
 #include "tests/mpi/on_ranks.h"
+
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -11,15 +13,25 @@ int world_rank() {
   return rank;
 }
 
+namespace {
+
+// Of the first `count` ranks, on each of them; made once, since a split is as long as a short run. Collective.
+MPI_Comm first_ranks(int count) {
+  static std::map<int, MPI_Comm> known;
+  const auto [at, is_new] = known.try_emplace(count, MPI_COMM_NULL);
+  if (is_new) {
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank() < count ? 0 : MPI_UNDEFINED, world_rank(), &at->second);
+  }
+  return at->second;
+}
+
+}  // namespace
+
 TrainingRun on_ranks(int count, const Graph& graph, const Plan& plan, const dataset::Source& source,
                      const RunSettings& settings) {
-  MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, world_rank() < count ? 0 : MPI_UNDEFINED, world_rank(), &part);
+  const MPI_Comm part = first_ranks(count);
   TrainingRun run;
-  if (part != MPI_COMM_NULL) {
-    run = train(graph, plan, source, settings, part);
-    MPI_Comm_free(&part);
-  }
+  if (part != MPI_COMM_NULL) run = train(graph, plan, source, settings, part);
   patient_barrier();
   return run;
 }

@@ -6,8 +6,8 @@
 
 #include "graph/graph_builder.h"
 #include "schedules/registry.h"
+#include "tests/mpi/forced_variants.h"
 #include "tests/mpi/on_ranks.h"
-#include "tests/mpi/winograd_variants.h"
 
 namespace millrace::testing {
 namespace {

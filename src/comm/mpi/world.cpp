@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "comm/mpi/mpi_error.h"
 
 namespace millrace::comm {
@@ -15,6 +17,8 @@ namespace {
 
 // Texts longer than an int's worth of bytes go in pieces.
 constexpr std::int64_t kPiece = 1 << 30;
+
+constexpr Seconds kFirstLimit = 120_s;  // of silence, until the experiment says another one
 
 void broadcast_bytes(char* data, std::int64_t size, MPI_Comm communicator) {
   for (std::int64_t done = 0; done < size; done += kPiece) {
@@ -46,6 +50,19 @@ World::World(int* argc, char*** argv) : communicator_(MPI_COMM_WORLD) {
                     "kernels run; rebuild MPI with thread support",
                     granted, MPI_THREAD_MULTIPLE));
   }
+  if (size_ == 1) return;
+  const int behind = (rank_ + 1) % size_, before = (rank_ + size_ - 1) % size_;
+  char other[MPI_MAX_PROCESSOR_NAME] = {};
+  check_mpi(MPI_Sendrecv(name, sizeof name, MPI_CHAR, before, 0, other, sizeof other, MPI_CHAR, behind, 0,
+                         communicator_, MPI_STATUS_IGNORE),
+            "MPI_Sendrecv");
+  pulse_ = std::make_unique<Pulse>(communicator_, kFirstLimit, [this, other = std::string(other)](int rank, Seconds s) {
+    log::error(
+        fmt::format("rank {} on {} has given no sign of life for {} (train.stall_limit) while the job {}: it is "
+                    "stopped or lost",
+                    rank, other, millrace::format(s), what_.load(std::memory_order_relaxed)));
+    abort(ExitCode::failed);
+  });
 }
 
 std::string World::broadcast(const std::string& text) const {
@@ -110,7 +127,21 @@ void World::barrier() const {
   if (size_ > 1) check_mpi(MPI_Barrier(communicator_), "MPI_Barrier");
 }
 
+void World::stall_limit(Seconds limit) const {
+  if (pulse_) pulse_->limit(limit);
+}
+
+World::WatchedElsewhere::WatchedElsewhere(const World& world) : world_(world) {
+  if (world_.pulse_) world_.pulse_->listen(false);
+}
+
+World::WatchedElsewhere::~WatchedElsewhere() {
+  if (world_.pulse_) world_.pulse_->listen(true);
+}
+
 void World::finish() {
+  if (pulse_) pulse_->finish();
+  pulse_.reset();
   if (communicator_ != MPI_COMM_NULL) check_mpi(MPI_Finalize(), "MPI_Finalize");
 }
 

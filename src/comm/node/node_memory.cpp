@@ -18,9 +18,6 @@
 namespace millrace::comm {
 namespace {
 
-constexpr std::int64_t kPage = 4096;
-constexpr std::int64_t kLine = 64;  // bytes of a cache line
-
 std::int64_t rounded_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // What others need to open a segment, and to see that it is the right one.

@@ -16,6 +16,9 @@
 
 namespace millrace::comm {
 
+inline constexpr std::int64_t kPage = 4096;  ///< bytes
+inline constexpr std::int64_t kLine = 64;    ///< bytes of a cache line
+
 /// What others tell a rank through: at the start of its segment.
 struct Desk {
   alignas(64) Bell issuer;                       ///< of the thread that issues operations, while it waits

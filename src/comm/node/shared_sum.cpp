@@ -12,8 +12,6 @@ namespace millrace::comm {
 namespace {
 
 constexpr std::int64_t kPart = std::int64_t{256} << 10;
-constexpr std::int64_t kPage = 4096;
-constexpr std::int64_t kLine = 64;
 
 // The values of a member, which are asked for one by one: whoever adds makes no list of them, so it allocates nothing.
 template <class T, class Place>
