@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/arena.h"
+#include "kernels/bf16/copies.h"
 #include "kernels/onednn/race.h"
 
 namespace millrace::kernels::onednn {
@@ -67,7 +68,7 @@ class LoneBf16Product {
 }  // namespace
 
 Bf16Product::Bf16Product(const Engine& engine, Pass pass, const LinearShape& shape, int threads)
-    : bias_(pass == Pass::forward && shape.bias), copies_(threads) {
+    : bias_(pass == Pass::forward && shape.bias), threads_(threads) {
   const bool reads_weight = pass != Pass::backward_weights;
   Gemm product = linear_product(pass, shape);
   if (reads_weight) product.beta = 0;  // the primitive adds the bias itself
@@ -81,7 +82,7 @@ Bf16Product::Bf16Product(const Engine& engine, Pass pass, const LinearShape& sha
 
 void Bf16Product::run(const void* a, const void* b, void* c, const float* bias, void* scratch) {
   std::byte* const place = static_cast<std::byte*>(scratch);
-  if (weight_ > 0) copies_.narrow(b, place, weight_);
+  if (weight_ > 0) Bf16Copies(threads_).narrow(b, place, weight_);
   bind_matmul(primitive_, a, weight_ > 0 ? place : b, c, place + weight_bytes_);
   if (bias_) primitive_.bind(kBiasPosition, bias);
   primitive_.execute();

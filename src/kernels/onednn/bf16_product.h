@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/bf16/copies.h"
 #include "kernels/onednn/matrix_product.h"
 
 namespace millrace::kernels::onednn {
@@ -29,7 +28,7 @@ class Bf16Product {
   std::int64_t scratch_ = 0;
   std::int64_t weight_ = 0;        // elements, where the second operand is the weight
   std::int64_t weight_bytes_ = 0;  // of its copy
-  Bf16Copies copies_{1};
+  int threads_ = 1;                // that round it
 };
 
 /// The product's name in a table of variants; rows as in linear_work.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "kernels/bf16/numbers.h"
 #include "kernels/onednn/onednn_device.h"
 #include "kernels/onednn/race.h"
 #include "kernels/reference/reference_device.h"
