@@ -11,6 +11,13 @@
 
 namespace millrace::kernels {
 
+/// A kernel whose real tensors between operators lie in bf16, and the passes that it does. No kernel: none.
+struct Bf16Kernel {
+  std::unique_ptr<OpKernel> kernel{};
+  bool forward = false, backward_input = false, backward_weight = false;
+  bool all() const { return forward && backward_input && backward_weight; }
+};
+
 /// One per compiled stage and number of rows. Tensors at the stage's border are plain row-major; inner activations
 /// and their gradients have the layout that the factory chose for them.
 class KernelFactory {
@@ -18,6 +25,10 @@ class KernelFactory {
   virtual ~KernelFactory() = default;
 
   virtual std::unique_ptr<OpKernel> make(OpId op) = 0;
+
+  /// For training in bf16: the passes of `op` that are faster on tensors in bf16, as they lie, than the kernel by
+  /// make() on fp32 copies of them. Parameters and their gradients are fp32 in both.
+  virtual Bf16Kernel make_bf16(OpId /*op*/) { return {}; }
 
   /// Whether the kernel of the operator before `op` does its work too: the output of that one and that of `op` share
   /// their buffers, values and gradients alike, and the kernel of `op` does nothing. The other gets what `op` reads

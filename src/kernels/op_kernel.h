@@ -7,7 +7,7 @@
 namespace millrace::kernels {
 
 /// The buffers of one call, in operand order. A batched tensor is [rows, dims…]; in plain layout row-major, real
-/// elements in the precision of the kernel (fp32, fp64), indices int32. Null where an operand is not needed.
+/// elements in the precision of the kernel (fp32, fp64, bf16), indices int32. Null where an operand is not needed.
 struct OpCall {
   std::int64_t rows = 0;
   std::int64_t valid_rows = 0;  ///< the first `valid_rows` samples are real, the rest is padding (weight 0)

@@ -7,6 +7,7 @@
 
 #include "tests/mpi/allocations.h"
 #include "tests/mpi/forced_variants.h"
+#include "tests/mpi/native_variants.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/on_ranks.h"
 #include "tests/mpi/tensor_plans.h"
@@ -150,6 +151,18 @@ TEST(Allocation, WinogradAllocatesNothing) {
   expect_no_allocation(graph, {1, 2, 2, "zb-h1", Recompute::chosen}, s);
   expect_no_allocation(graph, {1, 1, 1, "gpipe"}, s);
   EXPECT_FALSE(s.train.variants->used().empty());
+}
+
+TEST(Allocation, ProductsInBf16AllocateNothing) {
+  RunSettings s = counted();
+  s.train.precision = kernels::Precision::bf16;
+  for (const std::string network : {"mlp", "gpt"}) {
+    const Graph graph = small_network(network);
+    for (const auto& variants : {std::make_shared<kernels::Variants>(), all_native(graph)}) {
+      s.train.variants = variants;
+      expect_no_allocation(graph, {2, 2, 3, "1f1b"}, s);
+    }
+  }
 }
 
 // Ranks that share no memory: what MPI itself allocates in its calls does not count.

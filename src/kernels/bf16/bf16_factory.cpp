@@ -1,4 +1,4 @@
-// Copies of a call's operands: in scratch, one behind the other, for the length of the call.
+// Copies of a call's operands: in scratch, one behind the other, for the length of the call. Passes on bf16 need none.
 #include "kernels/bf16/bf16_factory.h"
 
 #include <algorithm>
@@ -8,48 +8,12 @@
 
 #include "graph/width.h"
 #include "kernels/arena.h"
-#include "kernels/bf16/loops.h"
-#include "kernels/onednn/parallel.h"
+#include "kernels/bf16/copies.h"
 
 namespace millrace::kernels {
 namespace {
 
 constexpr std::int64_t kFp32Bytes = 4;
-
-/// Loops over elements on some threads.
-class Bf16Copies {
- public:
-  explicit Bf16Copies(int threads) : threads_(threads) {}
-
-  void widen(const void* from, std::byte* to, std::int64_t count) const {
-    each(count, [=](std::int64_t begin, std::int64_t size) {
-      kernels::widen(static_cast<const Bf16*>(from) + begin, reinterpret_cast<float*>(to) + begin, size);
-    });
-  }
-  void narrow(const void* from, void* to, std::int64_t count) const {
-    each(count, [=](std::int64_t begin, std::int64_t size) {
-      kernels::narrow(static_cast<const float*>(from) + begin, static_cast<Bf16*>(to) + begin, size);
-    });
-  }
-  void round(const void* from, std::byte* to, std::int64_t count) const {
-    each(count, [=](std::int64_t begin, std::int64_t size) {
-      round_to_bf16(static_cast<const float*>(from) + begin, reinterpret_cast<float*>(to) + begin, size);
-    });
-  }
-  void add(void* to, const void* from, std::int64_t count) const {
-    each(count, [=](std::int64_t begin, std::int64_t size) {
-      add_bf16(static_cast<Bf16*>(to) + begin, static_cast<const Bf16*>(from) + begin, size);
-    });
-  }
-
- private:
-  template <class F>
-  void each(std::int64_t count, F&& f) const {
-    onednn::parallel_elements(threads_, count, [&](std::int64_t begin, std::int64_t end) { f(begin, end - begin); });
-  }
-
-  int threads_;
-};
 
 /// A tensor that lies in bf16.
 struct Bf16Operand {
@@ -67,6 +31,7 @@ struct Bf16Setup {
   std::int64_t weight = 0;          // elements of the first parameter, where it is rounded
   std::vector<bool> gradients{};    // by input: there may be one
   Bf16Copies copies;
+  Bf16Kernel native{};  // does some passes without copies
 };
 
 class Bf16Adapter : public OpKernel {
@@ -74,7 +39,7 @@ class Bf16Adapter : public OpKernel {
   Bf16Adapter(std::unique_ptr<OpKernel> inner, Bf16Setup setup)
       : inner_(std::move(inner)),
         setup_(std::move(setup)),
-        own_scratch_(std::max(forward_bytes(), backward_bytes())),
+        own_scratch_(copied_bytes()),
         input_places_(setup_.op.inputs.size()),
         output_places_(setup_.op.outputs.size()),
         input_gradient_places_(setup_.op.inputs.size()),
@@ -82,6 +47,7 @@ class Bf16Adapter : public OpKernel {
         parameter_places_(setup_.op.parameters.size()) {}
 
   void forward(const OpCall& call) override {
+    if (setup_.native.forward) return setup_.native.kernel->forward(call);
     OpCall inner = begin(call, true);
     inner.inputs = widened(call.inputs, input_places_, setup_.inputs);
     inner.outputs = places_for(call.outputs, output_places_, setup_.outputs);
@@ -90,6 +56,7 @@ class Bf16Adapter : public OpKernel {
   }
 
   void backward_input(const OpCall& call) override {
+    if (setup_.native.backward_input) return setup_.native.kernel->backward_input(call);
     OpCall read = call;
     if (setup_.saved.input_gradient_needs_only_parameters) read.inputs = {};
     inner_->backward_input(begin_backward(read, true));
@@ -97,6 +64,7 @@ class Bf16Adapter : public OpKernel {
   }
 
   void backward_weight(const OpCall& call) override {
+    if (setup_.native.backward_weight) return setup_.native.kernel->backward_weight(call);
     OpCall read = call;
     read.input_gradients = {};
     inner_->backward_weight(begin_backward(read, false));
@@ -106,7 +74,11 @@ class Bf16Adapter : public OpKernel {
   bool overwrites_input() const override { return inner_->overwrites_input(); }
   bool can_overwrite() const override { return inner_->can_overwrite(); }
   std::int64_t extra_bytes() const override { return inner_->extra_bytes(); }
-  std::int64_t scratch_bytes() const override { return own_scratch_ + inner_->scratch_bytes(); }
+  std::int64_t scratch_bytes() const override {
+    const Bf16Kernel& native = setup_.native;
+    const std::int64_t copied = native.all() ? 0 : own_scratch_ + inner_->scratch_bytes();
+    return std::max(copied, native.kernel ? native.kernel->scratch_bytes() : 0);
+  }
 
  private:
   static std::int64_t bytes_of(const std::vector<Bf16Operand>& operands) {
@@ -122,6 +94,12 @@ class Bf16Adapter : public OpKernel {
   std::int64_t weight_bytes() const { return aligned(setup_.weight * kFp32Bytes); }
 
   std::int64_t forward_bytes() const { return weight_bytes() + bytes_of(setup_.inputs) + bytes_of(setup_.outputs); }
+
+  std::int64_t copied_bytes() const {
+    const Bf16Kernel& native = setup_.native;
+    const bool backward = !native.backward_input || !native.backward_weight;
+    return std::max(native.forward ? 0 : forward_bytes(), backward ? backward_bytes() : 0);
+  }
 
   std::int64_t backward_bytes() const {
     std::int64_t bytes = weight_bytes() + bytes_of(setup_.outputs);  // their gradients
@@ -253,6 +231,7 @@ class Bf16Factory : public KernelFactory {
     setup.reads_outputs_back = !setup.saved.outputs.empty() ||
                                std::any_of(readers.begin(), readers.end(), [&](OpId it) { return absorbed(it); });
     for (const TensorId input : op.inputs) setup.gradients.push_back(graph_.tensor(input).role == Role::activation);
+    setup.native = inner_->make_bf16(id);
     return std::make_unique<Bf16Adapter>(std::move(inner), std::move(setup));
   }
 

@@ -2,6 +2,7 @@
 #include "kernels/onednn/dnnl_api.h"
 
 #include <stdexcept>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@ namespace millrace::kernels::onednn {
 namespace {
 
 constexpr auto kFloat = memory::data_type::f32;
+constexpr auto kBf16 = memory::data_type::bf16;
 
 dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attributes;
@@ -46,6 +48,39 @@ dnnl::convolution_forward::primitive_desc forward_desc(const Engine& engine, con
            shape.strides, shape.padding, shape.padding},
           convolution_attributes(shape),
           engine.engine};
+}
+
+struct MatmulOperands {
+  MemoryDesc a, b, c, bias;  // bias: empty where there is none
+};
+
+MatmulOperands matmul_operands(const Gemm& shape, memory::data_type factors, memory::data_type result,
+                               const MemoryDesc& bias) {
+  const auto desc = [](std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t stride,
+                       memory::data_type type) {
+    return MemoryDesc({rows, columns}, type, transposed ? memory::dims{1, stride} : memory::dims{stride, 1});
+  };
+  return {desc(shape.m, shape.k, shape.transpose_a, shape.lda, factors),
+          desc(shape.k, shape.n, shape.transpose_b, shape.ldb, factors),
+          desc(shape.m, shape.n, false, shape.ldc, result), bias};
+}
+
+dnnl::matmul::primitive_desc matmul_primitive(const Engine& engine, const Gemm& shape, const MatmulOperands& operands) {
+  const auto& [a, b, c, bias] = operands;
+  const bool with_bias = bias != MemoryDesc();
+  return {with_bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c),
+          shape.beta != 0 ? adding_attributes() : user_scratchpad(), engine.engine};
+}
+
+MatmulPrimitive make_matmul_of(const Engine& engine, const MatmulOperands& operands,
+                               const dnnl::matmul::primitive_desc& made) {
+  Primitive::Arguments arguments{{DNNL_ARG_SRC, operands.a},
+                                 {DNNL_ARG_WEIGHTS, operands.b},
+                                 {DNNL_ARG_DST, operands.c},
+                                 {DNNL_ARG_SCRATCHPAD, made.scratchpad_desc()}};
+  if (operands.bias != MemoryDesc()) arguments.emplace_back(DNNL_ARG_BIAS, operands.bias);
+  return {Primitive(engine, dnnl::matmul(made), arguments),
+          static_cast<std::int64_t>(made.scratchpad_desc().get_size())};
 }
 
 }  // namespace
@@ -173,22 +208,24 @@ void gemm(const Gemm& shape, const float* a, const float* b, float* c) {
 }
 
 MatmulPrimitive make_matmul(const Engine& engine, const Gemm& shape) {
-  const auto desc = [](std::int64_t rows, std::int64_t columns, bool transposed, std::int64_t stride) {
-    return strided_desc({rows, columns}, transposed ? memory::dims{1, stride} : memory::dims{stride, 1});
-  };
-  const MemoryDesc a = desc(shape.m, shape.k, shape.transpose_a, shape.lda);
-  const MemoryDesc b = desc(shape.k, shape.n, shape.transpose_b, shape.ldb);
-  const MemoryDesc c = desc(shape.m, shape.n, false, shape.ldc);
-  const dnnl::primitive_attr attributes = shape.beta != 0 ? adding_attributes() : user_scratchpad();
-  const dnnl::matmul::primitive_desc made(dnnl::matmul::desc(a, b, c), attributes, engine.engine);
-  return {
-      Primitive(
-          engine, dnnl::matmul(made),
-          {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, made.scratchpad_desc()}}),
-      static_cast<std::int64_t>(made.scratchpad_desc().get_size())};
+  const MatmulOperands operands = matmul_operands(shape, kFloat, kFloat, MemoryDesc());
+  return make_matmul_of(engine, operands, matmul_primitive(engine, shape, operands));
 }
 
-void bind_matmul(Primitive& primitive, const float* a, const float* b, float* c, void* scratch) {
+std::optional<MatmulPrimitive> make_bf16_matmul(const Engine& engine, const Gemm& shape, bool narrow, bool bias) {
+  const MatmulOperands operands =
+      matmul_operands(shape, kBf16, narrow ? kBf16 : kFloat, bias ? plain_desc({1, shape.n}) : MemoryDesc());
+  try {
+    const auto made = matmul_primitive(engine, shape, operands);
+    if (std::string_view(made.impl_info_str()).starts_with("ref")) return std::nullopt;  // plain loops
+    return make_matmul_of(engine, operands, made);
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    return std::nullopt;
+  }
+}
+
+void bind_matmul(Primitive& primitive, const void* a, const void* b, void* c, void* scratch) {
   primitive.bind(0, a);
   primitive.bind(1, b);
   primitive.bind(2, c);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +118,12 @@ struct MatmulPrimitive {
   std::int64_t scratch = 0;
 };
 MatmulPrimitive make_matmul(const Engine& engine, const Gemm& shape);
-void bind_matmul(Primitive& primitive, const float* a, const float* b, float* c, void* scratch);
+void bind_matmul(Primitive& primitive, const void* a, const void* b, void* c, void* scratch);
+
+/// The same of operands in bf16, summed in fp32. C is fp32, or `narrow`: bf16, each element rounded once. `bias`: one
+/// row in fp32, added to each row of C, is bound behind the others (kBiasPosition). Nothing where the processor has no
+/// vector instructions that can do it.
+std::optional<MatmulPrimitive> make_bf16_matmul(const Engine& engine, const Gemm& shape, bool narrow, bool bias);
+inline constexpr std::size_t kBiasPosition = 4;
 
 }  // namespace millrace::kernels::onednn

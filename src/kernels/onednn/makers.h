@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/kernel_factory.h"
 #include "kernels/onednn/layouts.h"
 #include "kernels/onednn/site.h"
 #include "kernels/variants.h"
@@ -42,6 +43,8 @@ std::unique_ptr<OpKernel> make_gelu(const Site& site);
 std::unique_ptr<OpKernel> make_global_average_pool(const Site& site);
 std::unique_ptr<OpKernel> make_layer_norm(const Site& site);
 std::unique_ptr<OpKernel> make_linear(const Site& site, Variants* variants);  ///< `variants` may be null
+/// `back`: the gradient of its input is wanted.
+Bf16Kernel make_bf16_linear(const Site& site, Variants* variants, bool back);
 std::unique_ptr<OpKernel> make_mean_squared_error(const Site& site);
 std::unique_ptr<OpKernel> make_multiply(const Site& site);
 std::unique_ptr<OpKernel> make_pool(const Site& site);  ///< maximum and average

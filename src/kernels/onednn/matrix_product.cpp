@@ -18,18 +18,6 @@ constexpr double kProductGain = 1.05;       // what noise does not feign; both w
 constexpr const char* kSgemm = "sgemm";
 constexpr const char* kMatmul = "matmul";
 
-double flops(const Gemm& shape) {
-  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-}
-
-/// The layer on the rows that it is measured on.
-LinearShape measured_shape(LinearShape shape) {
-  const double of_a_row = 2.0 * static_cast<double>(shape.inputs) * static_cast<double>(shape.outputs);
-  const auto enough = std::max(kEnoughRows, static_cast<std::uint64_t>(kEnoughFlops / of_a_row));
-  shape.rows = static_cast<std::int64_t>(std::bit_floor(std::min(static_cast<std::uint64_t>(shape.rows), enough)));
-  return shape;
-}
-
 /// A product on matrices of its own, all zeros: values do not change its time.
 class LoneProduct {
  public:
@@ -70,6 +58,19 @@ Gemm linear_product(Pass pass, const LinearShape& shape) {
   return {.transpose_a = true, .m = o, .n = k, .k = m, .lda = o, .ldb = k, .ldc = k, .beta = 1.0F};
 }
 
+LinearShape measured_shape(LinearShape shape) {
+  const double of_a_row = 2.0 * static_cast<double>(shape.inputs) * static_cast<double>(shape.outputs);
+  const auto enough = std::max(kEnoughRows, static_cast<std::uint64_t>(kEnoughFlops / of_a_row));
+  shape.rows = static_cast<std::int64_t>(std::bit_floor(std::min(static_cast<std::uint64_t>(shape.rows), enough)));
+  return shape;
+}
+
+bool is_worth_measuring(const LinearShape& measured) {
+  return 2.0 * static_cast<double>(measured.rows) * static_cast<double>(measured.inputs) *
+             static_cast<double>(measured.outputs) >=
+         kLeastFlops;
+}
+
 std::string linear_work(Pass pass, const LinearShape& shape) {
   return fmt::format("linear {} {} to {}{} rows {}", words(pass), shape.inputs, shape.outputs,
                      shape.bias && pass == Pass::forward ? " bias" : "", measured_shape(shape).rows);
@@ -80,10 +81,11 @@ LinearProduct::LinearProduct(const Engine& engine, Pass pass, const LinearShape&
   if (variants == nullptr) return;
   const std::string work = linear_work(pass, shape);
   const VariantChoice* choice = variants->find(work);
-  const Gemm measured = linear_product(pass, measured_shape(shape));
-  if (choice == nullptr && flops(measured) >= kLeastFlops) {
-    choice = variants->find_or_measure(
-        work, [&] { return choose_fastest(LoneProduct(measured).contenders(engine), kProductGain); });
+  const LinearShape measured = measured_shape(shape);
+  if (choice == nullptr && is_worth_measuring(measured)) {
+    choice = variants->find_or_measure(work, [&] {
+      return choose_fastest(LoneProduct(linear_product(pass, measured)).contenders(engine), kProductGain);
+    });
   }
   if (choice == nullptr || choice->variant != kMatmul) return;
   MatmulPrimitive made = make_matmul(engine, shape_);

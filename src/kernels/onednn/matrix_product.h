@@ -23,6 +23,10 @@ Gemm overwriting(Gemm shape);
 /// is measured on the largest power of two up to them, or up to what is enough work to be measured.
 std::string linear_work(Pass pass, const LinearShape& shape);
 
+/// The layer on those rows, and whether they are enough work to be measured.
+LinearShape measured_shape(LinearShape shape);
+bool is_worth_measuring(const LinearShape& measured);
+
 /// One of them, by what `variants`, which may be null, knows; work that is large enough is measured.
 class LinearProduct {
  public:

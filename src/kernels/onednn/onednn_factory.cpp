@@ -171,10 +171,25 @@ OnednnFactory::OnednnFactory(const StageGraph& stage, const CompileOptions& opti
       rebuilt_(rebuilt_operators(stage, absorbed_, options)),
       fused_(copies ? OpId{-1} : layer_of_fused_loss(stage, options)) {}
 
+Site OnednnFactory::site(OpId id) const {
+  const Operator& op = graph_.op(id);
+  return {graph_, op, options_.rows, options_.training, options_.seed, threads_, engine_, layouts_.working_block(op)};
+}
+
+bool OnednnFactory::wants_input_gradient(const Operator& op) const {
+  const TensorId input = op.inputs[0];
+  return graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
+}
+
+Bf16Kernel OnednnFactory::make_bf16(OpId id) {
+  const Operator& op = graph_.op(id);
+  if (op.schema->name != "linear") return {};
+  return make_bf16_linear(site(id), variants_, wants_input_gradient(op));
+}
+
 std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
   const Operator& op = graph_.op(id);
-  const Site site{graph_,        op,       options_.rows, options_.training,
-                  options_.seed, threads_, engine_,       layouts_.working_block(op)};
+  const Site site = this->site(id);
   if (id == fused_) return make_logits_loss(site, graph_.op(graph_.loss()));
   if (absorbed(id) || (fused_ >= 0 && id == graph_.loss())) return std::make_unique<AbsorbedKernel>();
   if (is_relu_host(op)) {
@@ -184,9 +199,7 @@ std::unique_ptr<OpKernel> OnednnFactory::make(OpId id) {
     });
     if (op.schema->name == "conv2d") {
       const bool forward = relu && leaves_gradient(readers.front());
-      const TensorId input = op.inputs[0];  // what a part of a split stage receives is an input of its graph
-      const bool back = graph_.tensor(input).role == Role::activation || gradient_inputs_.contains(input);
-      return make_conv2d(site, layouts_, variants_, back,
+      return make_conv2d(site, layouts_, variants_, wants_input_gradient(op),
                          forward ? ReluShare::forward
                          : relu  ? ReluShare::both
                                  : ReluShare::none);

@@ -6,11 +6,13 @@
 #include "kernels/device.h"
 #include "kernels/kernel_factory.h"
 #include "kernels/onednn/layouts.h"
+#include "kernels/onednn/site.h"
 #include "kernels/variants.h"
 
 namespace millrace::kernels::onednn {
 
-/// fp32 only. Uses as many threads as OpenMP gives when it is made.
+/// Computes in fp32, and where that is faster multiplies matrices in bf16. Uses as many threads as OpenMP gives when it
+/// is made.
 class OnednnFactory : public KernelFactory {
  public:
   /// `stage.graph` outlives it and its kernels, and so does the factory its kernels. `variants` may be null; plain
@@ -18,6 +20,7 @@ class OnednnFactory : public KernelFactory {
   OnednnFactory(const StageGraph& stage, const CompileOptions& options, Variants* variants, bool copies);
 
   std::unique_ptr<OpKernel> make(OpId op) override;
+  Bf16Kernel make_bf16(OpId op) override;
   bool absorbed(OpId op) const override { return absorbed_.contains(op); }
   std::size_t joint(OpId op) const override;
   const Operator* fused_loss(OpId op) const override { return op == fused_ ? &graph_.op(graph_.loss()) : nullptr; }
@@ -27,6 +30,10 @@ class OnednnFactory : public KernelFactory {
   void add(TensorId tensor, void* destination, const void* source) const override;
 
  private:
+  Site site(OpId op) const;
+  /// Whether the gradient of the first input of `op` is wanted. What a part of a split stage receives is an input of
+  /// its graph.
+  bool wants_input_gradient(const Operator& op) const;
   /// Whether the maximum behind an absorbed ReLU does its backward.
   bool leaves_gradient(OpId relu) const;
 

@@ -65,6 +65,10 @@ MILLRACE_VECTOR_CLONES void add_loop(float* x, const float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
+MILLRACE_VECTOR_CLONES void add_bf16_loop(float* x, const Bf16* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] += from_bf16(y[i]);
+}
+
 MILLRACE_VECTOR_CLONES void sum_of_loop(const float* x, const float* y, float* z, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];
 }
@@ -81,6 +85,23 @@ MILLRACE_VECTOR_CLONES void softmax_gradient_loop(const float* p, const float* x
 MILLRACE_VECTOR_CLONES void stop_loop(const float* y, float* gradient, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) gradient[i] = y[i] > 0 ? gradient[i] : 0.0F;
+}
+
+void add_to(float* x, const float* y, std::int64_t n) { add_loop(x, y, n); }
+void add_to(float* x, const Bf16* y, std::int64_t n) { add_bf16_loop(x, y, n); }
+
+template <class T>
+void add_columns(int threads, const T* x, std::int64_t rows, std::int64_t columns, float* totals) {
+  parallel_chunks(threads, columns, kColumns, rows * columns, [=](std::int64_t begin, std::int64_t end) {
+    float block[kColumns];
+    for (std::int64_t first = 0; first < rows; first += kRowBlock) {
+      std::fill(block, block + (end - begin), 0.0F);
+      for (std::int64_t r = first; r < std::min(rows, first + kRowBlock); ++r) {
+        add_to(block, x + r * columns + begin, end - begin);
+      }
+      add_loop(totals + begin, block, end - begin);
+    }
+  });
 }
 
 }  // namespace
@@ -110,16 +131,11 @@ void stop_below_zero(int threads, const float* y, float* gradient, std::int64_t 
 }
 
 void add_column_sums(int threads, const float* x, std::int64_t rows, std::int64_t columns, float* totals) {
-  parallel_chunks(threads, columns, kColumns, rows * columns, [=](std::int64_t begin, std::int64_t end) {
-    float block[kColumns];
-    for (std::int64_t first = 0; first < rows; first += kRowBlock) {
-      std::fill(block, block + (end - begin), 0.0F);
-      for (std::int64_t r = first; r < std::min(rows, first + kRowBlock); ++r) {
-        add_loop(block, x + r * columns + begin, end - begin);
-      }
-      add_loop(totals + begin, block, end - begin);
-    }
-  });
+  add_columns(threads, x, rows, columns, totals);
+}
+
+void add_column_sums(int threads, const Bf16* x, std::int64_t rows, std::int64_t columns, float* totals) {
+  add_columns(threads, x, rows, columns, totals);
 }
 
 }  // namespace millrace::kernels::onednn

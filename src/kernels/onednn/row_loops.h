@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/bf16/numbers.h"
+
 namespace millrace::kernels::onednn {
 
 float row_sum(const float* x, std::int64_t n);
@@ -25,5 +27,6 @@ void stop_below_zero(int threads, const float* y, float* gradient, std::int64_t 
 
 /// totals[c] += sum over rows of x[r, c], rows in order: x is [rows, columns], `threads` share the columns.
 void add_column_sums(int threads, const float* x, std::int64_t rows, std::int64_t columns, float* totals);
+void add_column_sums(int threads, const Bf16* x, std::int64_t rows, std::int64_t columns, float* totals);
 
 }  // namespace millrace::kernels::onednn

@@ -3,6 +3,8 @@ set(ONEDNN_SOURCES
   onednn/attention.cpp
   onednn/batch_matmul.cpp
   onednn/batch_norm.cpp
+  onednn/bf16_linear.cpp
+  onednn/bf16_product.cpp
   onednn/channel_loops.cpp
   onednn/conv2d.cpp
   onednn/convolution_shape.cpp

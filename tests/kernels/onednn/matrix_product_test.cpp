@@ -13,27 +13,13 @@
 #include "kernels/reference/reference_device.h"
 #include "kernels/sample_device.h"
 #include "models/registry.h"
+#include "tests/kernels/onednn/linear_cases.h"
 #include "tests/kernels/onednn/relative_error.h"
-#include "tests/kernels/op_cases.h"
 
 namespace millrace::kernels::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr onednn::Pass kLinearPasses[] = {onednn::Pass::forward, onednn::Pass::backward_data,
-                                          onednn::Pass::backward_weights};
-
-OpCase linear_case(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, bool bias) {
-  return {"linear", "linear", {{"out_features", outputs}, {"bias", bias}}, {{{inputs}}}, rows, rows};
-}
-
-onednn::LinearShape shape_of_linear(const OpCase& op_case) {
-  const OpCaseStage made = make_op_case_stage(op_case);
-  const Operator& op = made.graph.op(made.op);
-  return {op_case.rows, made.graph.tensor(op.inputs[0]).shape.dims.back(),
-          made.graph.tensor(op.outputs[0]).shape.dims.back(), op.attributes.boolean("bias")};
-}
 
 /// A table that names the primitive for all passes of a case.
 class LinearVariants : public ::testing::Test {
