@@ -88,7 +88,8 @@ TYPED_TEST(FactoredUpdates, LeaveAPartThatIsNotFiniteAsItWas) {
 }
 
 TYPED_TEST(FactoredUpdates, EmptyRowsForTheNextStep) {
-  this->factored.zero_gradients(0, 1);
+  this->factored.discard_gradients(0, 1);
+  this->factored.combine_uses(0, 1);
   EXPECT_EQ(std::count(this->factors(), this->factors() + this->shape.elements(), TypeParam{0}),
             this->shape.elements());
   EXPECT_EQ(this->factored.gradient_elements(0, 1), this->shape.elements());
