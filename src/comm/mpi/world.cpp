@@ -18,7 +18,7 @@ namespace {
 // Texts longer than an int's worth of bytes go in pieces.
 constexpr std::int64_t kPiece = 1 << 30;
 
-constexpr Seconds kFirstLimit = 120_s;  // of silence, until the experiment says another one
+constexpr Seconds kFirstLimit = 30_s;  // of silence, until this rank has read what the experiment says
 
 void broadcast_bytes(char* data, std::int64_t size, MPI_Comm communicator) {
   for (std::int64_t done = 0; done < size; done += kPiece) {
