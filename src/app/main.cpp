@@ -1,12 +1,14 @@
 // Starts MPI, finds the sub-command, and turns every error into one message and one exit code.
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "app/arguments.h"
@@ -101,7 +103,8 @@ bool set_where_missing(const char* name, const char* value) {
 }
 
 // What libraries read when they are loaded, before main(): the program starts once more with what the user has not set.
-// Where that fails it goes on as it is.
+// Where that fails it goes on as it is. Its own path keeps its name in lists of processes, where /proc/self/exe would
+// be `exe`; a program that was given to the loader as a word has the loader's.
 // - Threads of OpenMP that spin while they wait keep the core from the one that they wait for, where another process
 //   takes it: then a step takes many times as long. They spin some 50 us, which meets most of them on a quiet machine,
 //   then sleep.
@@ -110,14 +113,16 @@ bool set_where_missing(const char* name, const char* value) {
 // - hwloc, through which MPI sees the machine, looks for displays and OpenCL devices: a dozen libraries in each
 // process.
 void set_up_libraries(int argc, char** argv) {
-  if (argc < 2 || !trains(argv[1])) return;
+  if (argc < 2 || !trains(argv[1]) || ::getauxval(AT_BASE) == 0) return;
   bool set = false;
   if (std::getenv("GOMP_SPINCOUNT") == nullptr && set_where_missing("OMP_WAIT_POLICY", "passive")) {
     set = ::setenv("GOMP_SPINCOUNT", "1000", 0) == 0;
   }
   set = set_where_missing("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0") || set;
   set = set_where_missing("HWLOC_PLUGINS_BLACKLIST", "hwloc_gl,hwloc_opencl") || set;
-  if (set) ::execv("/proc/self/exe", argv);
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (set && !failed) ::execv(program.c_str(), argv);
 }
 
 // Planning and looking things up work without MPI, on a login node too; under a launcher every command joins its job.

@@ -169,17 +169,20 @@ void RankWriter::update(const ComputeAction& action) {
 }
 
 // Reductions whose buckets are complete after action `index`; with a stage, those that its computation just completed
-// may start inside of it.
+// may start inside of it. One that was complete before and waited for its turn starts behind it, and so do those whose
+// turn is later.
 void RankWriter::reduce_complete(std::size_t index, std::int32_t stage) {
   if (updates_in_order_) return;
+  bool behind = stage < 0;
   for (; next_reduction_ < owned_.size() && complete_after_[next_reduction_] <= index; ++next_reduction_) {
     const std::int32_t b = owned_[next_reduction_];
-    const bool inside = stage >= 0 && complete_after_[next_reduction_] == index;
+    const bool inside = !behind && complete_after_[next_reduction_] == index;
     const OpId op =
         inside ? completing_op(graph_, bucket_of(b), program_.stages[static_cast<std::size_t>(stage)]) : OpId{-1};
     if (bucket_of(b).owners.size() > 1) {
       result_.instructions.push_back(
           {.kind = InstructionKind::reduce_gradients, .bucket = b, .op = static_cast<std::int32_t>(op)});
+      behind = !inside;
     }
     if (inside && fuses(b, index)) update_bucket(b, op);
   }

@@ -2,6 +2,9 @@
 #include <fstream>
 #include <set>
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
 #include "cluster/launcher.h"
 #include "storage/file.h"
 #include "tests/cli/expect.h"
@@ -142,7 +145,19 @@ TEST(Commands, ThreadsWaitPassivelyUnlessTheUserSaysHow) {
     const std::string environment = text_of("/proc/" + std::to_string(place.processes().front()) + "/environ");
     EXPECT_THAT(environment, HasSubstr("OMP_WAIT_POLICY=" + (policy.empty() ? "passive" : policy)));
     EXPECT_THAT(environment, HasSubstr("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
+    EXPECT_EQ(text_of("/proc/" + std::to_string(place.processes().front()) + "/comm"), "millrace\n");
   }
+}
+
+// As packages do that bring their own C library: /proc/self/exe is the loader then.
+TEST(Commands, RunsWhereTheLoaderIsCalledByName) {
+  Dl_info loader{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(::getauxval(AT_BASE)), &loader), 0);
+  const Workplace place;
+  place.write("e.yaml", tiny("train: {iterations: 2, evaluate_every: off}\n"));
+  JobOptions options;
+  options.before = {loader.dli_fname};
+  expect_done(place, place.run({"run", "e.yaml", "--quiet"}, options));
 }
 
 TEST(Commands, ADescribedClusterIsSaidToBeElsewhere) {

@@ -1,4 +1,6 @@
 // Where reductions and updates stand on the three levels of METHODS 5, and what recomputation and collectives add.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
@@ -128,6 +130,25 @@ TEST(TensorParallel, CollectivesDivideTheComputation) {
   auto& instructions = broken.ranks[1].instructions;
   instructions.erase(instructions.begin() + 1);
   EXPECT_FALSE(verify(graph, broken).empty());
+}
+
+// A rank with both stages completes the head's last, as where the rows of its pipelines differ: the bucket of the stage
+// between them in order was complete before and waited for its turn.
+TEST(Hiding, NoReductionIsInsideOfABackwardBehindOneThatIsNot) {
+  const Graph graph = tied(4);
+  Plan plan = make_plan(graph, {{.replicas = {1, 1}, .micro_batches = 4}}, "chimera");
+  plan.bucket_size = 1000_B;
+  plan = placed(plan, 2, schedules::Placement::both_ways);
+  const ComputeOrder usual = schedules::compute_order(plan, make_stage_dag(graph, plan));
+  ComputeOrder order(plan);
+  for (std::vector<ComputeAction> actions : usual.ranks()) {
+    const auto head = std::find_if(actions.rbegin(), actions.rend(), [](const auto& at) { return at.stage == 1; });
+    if (head != actions.rend()) std::rotate(head.base() - 1, head.base(), actions.end());
+    for (const ComputeAction& at : actions) order.lane(at.stage).add(at.kind, at.micro_batch, at.lag);
+  }
+  const Program program = lower(graph, plan, order, 8, {.hiding = Hiding::backward});
+  EXPECT_THAT(verify(graph, program), IsEmpty());
+  EXPECT_TRUE(symbolic_run(graph, program).has_value());
 }
 
 TEST(Asynchronous, RefusesTiedParametersAcrossStages) {
