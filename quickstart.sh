@@ -44,5 +44,5 @@ name=$(sed -n 's/^name:[[:space:]]*\([^[:space:]#]*\).*/\1/p' "$experiment")
 cat <<END
 
 Done in $SECONDS s. Results: results/$name.h5 (h5dump -n results/$name.h5 lists what is in it).
-Next: mpirun -n 4 $binary run YOUR.yaml; $binary --help; docs/README.md.
+Next: . scripts/mpi_environment.sh; mpirun -n 4 $binary run YOUR.yaml; $binary --help; docs/README.md.
 END

@@ -64,8 +64,9 @@ void refuse_other_kinds(const Node& root) {
   static constexpr std::array kinds{
       Kind{"millrace_graph", "this is a graph file; an experiment names it: model: {file: …}"},
       Kind{"millrace_plan", "this is a plan file; an experiment names it: plan: {file: …}"},
-      Kind{"bench", "this is a list of workloads; it is run by millrace bench planner --data"},
-      Kind{"sweep", "this is a sweep of experiments; it is run by millrace sweep"}};
+      Kind{"bench", "this is a list for millrace bench, which takes it with --data"},
+      Kind{"sweep", "this is a sweep of experiments; it is run by millrace sweep"},
+      Kind{"sweeps", "this names several sweeps; they are run by millrace sweep"}};
   for (const Kind& kind : kinds) {
     if (const auto index = root.index_of(kind.key)) {
       throw InvalidInput(fmt::format("{}: {}", config::to_text(root.keys[*index].where), kind.what));

@@ -67,16 +67,12 @@ std::optional<runtime::FoundCheckpoint> find(const Session& session, const datas
     return std::nullopt;
   }
   auto found = runtime::newest_checkpoint(root, [](const std::string& why) { log::warning(why + "; passed over"); });
-  if (!found) {
-    log::notice(fmt::format("{} holds no checkpoint: starting from the beginning", root.string()));
-    return std::nullopt;
-  }
+  if (!found) return std::nullopt;
   if (found->manifest.graph_digest != session.graph.digest()) {
     throw InvalidInput(fmt::format("--resume: {} is of another model", found->folder.string()));
   }
   require_same(*found, found->manifest.order, order_text(session.experiment, source));
   require_same(*found, found->manifest.optimizer, optimizer_text(session.experiment.train.optimizer));
-  log::notice(fmt::format("going on from {}", found->folder.string()));
   return found;
 }
 
@@ -104,7 +100,12 @@ bool nothing_left(const Session& session, const Arguments& arguments, const comm
   const std::string told = world.on_root_then_all([&] {
     const std::filesystem::path results = session.experiment.output;
     const bool more = checkpoint && checkpoint->manifest.counters.step < session.experiment.train.iterations;
-    if (more || !is_complete(results)) return std::string();
+    if (more || !is_complete(results)) {
+      log::notice(checkpoint ? fmt::format("going on from {}", checkpoint->folder.string())
+                             : fmt::format("{} holds no checkpoint: starting from the beginning",
+                                           checkpoint_root(session.experiment).string()));
+      return std::string();
+    }
     const std::string text =
         results.string() + " is of a complete run: nothing is left to do; --overwrite starts again";
     log::notice(text);

@@ -66,8 +66,8 @@ void add_links(const cluster::Cluster& cluster, Table& table) {
 Table inputs_table(const Graph& graph, const cluster::Cluster& cluster, std::int64_t batch, std::int64_t bytes_per_real,
                    const std::optional<Bytes>& memory_limit) {
   Table table{{"input", "value"}, {}};
-  table.rows.push_back({"graph", fmt::format("{}, {} operators, {} parameters of {} bytes", graph.name(), graph.size(),
-                                             graph.parameter_count(), bytes_per_real)});
+  table.rows.push_back({"graph", fmt::format("{}, {} operators, {} parameters, activations of {} bytes a number",
+                                             graph.name(), graph.size(), graph.parameter_count(), bytes_per_real)});
   table.rows.push_back({"batch", fmt::format("{} samples an iteration; times and bytes of stages are those of one "
                                              "micro-batch, bytes of operators those of one sample",
                                              batch)});

@@ -226,9 +226,9 @@ void Trainer::check_skips(const IterationRow& row) {
   throw comm::SharedError(  // the sums that tell it are those of all ranks
       ExitCode::failed,
       fmt::format(
-          "{} iterations in a row without a finite loss and gradient, the last is iteration {} (loss {}, gradient "
-          "norm {}): lower train.optimizer.lr or set train.clip_norm",
-          counters_.skips, row.iteration, row.loss, row.gradient_norm));
+          "{} iterations in a row had gradients that are not finite, so some or all weights were not updated; the last "
+          "is iteration {} (loss {}): lower train.optimizer.lr or set train.clip_norm",
+          counters_.skips, row.iteration, row.loss));
 }
 
 // True where the run ends here: all ranks know the same signals.
