@@ -228,7 +228,7 @@ void Trainer::check_skips(const IterationRow& row) {
       fmt::format(
           "{} iterations in a row had gradients that are not finite, so some or all weights were not updated; the last "
           "is iteration {} (loss {}): lower train.optimizer.lr or set train.clip_norm",
-          counters_.skips, row.iteration, row.loss));
+          counters_.skips, row.iteration, std::isfinite(row.loss) ? fmt::to_string(row.loss) : "not finite"));
 }
 
 // True where the run ends here: all ranks know the same signals.
