@@ -93,12 +93,12 @@ TEST(Failure, AStoppedRankIsNoticed) {
 // A search may take longer than the limit, which is no stall; a rank that is stopped meanwhile is seen by the one
 // before it.
 TEST(Failure, AStoppedRankIsNoticedWhileRank0Plans) {
-  const Workplace place;
-  place.write("e.yaml",
-              "name: tiny\nmodel: {name: resnet50}\ndata: {batch: 4}\ncluster: v100x4\n"
-              "plan: {partitioner: {name: exact, time_limit: 100 s}}\n"
-              "train: {iterations: 1, stall_limit: 2 s, evaluate_every: off}\n");
   for (const int stopped : {2, 0}) {
+    const Workplace place;  // what the job before said is not there
+    place.write("e.yaml",
+                "name: tiny\nmodel: {name: resnet50}\ndata: {batch: 4}\ncluster: v100x4\n"
+                "plan: {partitioner: {name: exact, time_limit: 100 s}}\n"
+                "train: {iterations: 1, stall_limit: 2 s, evaluate_every: off}\n");
     Job job(place, {"run", "e.yaml"}, {4});
     job.until("it read the experiment", [&] { return text_of(place / ".err").find("cluster '") != std::string::npos; });
     std::this_thread::sleep_for(std::chrono::seconds(stopped == 0 ? 0 : 3));  // longer than the limit
