@@ -196,7 +196,8 @@ TEST(Experiment, OtherFilesOfMillraceAreToldApart) {
   EXPECT_THAT(refusal("millrace_graph: 1\noperators: []\n"),
               HasSubstr("e.yaml:1:1: this is a graph file; an experiment names it: model: {file: …}"));
   EXPECT_THAT(refusal("millrace_plan: 1\n"), HasSubstr("this is a plan file"));
-  EXPECT_THAT(refusal("bench: planner\nrows: []\n"), HasSubstr("millrace bench planner --data"));
+  EXPECT_THAT(refusal("bench: train\nrows: []\n"), HasSubstr("a list for millrace bench, which takes it with --data"));
+  EXPECT_THAT(refusal("sweeps: [a.yaml]\n"), HasSubstr("they are run by millrace sweep"));
 }
 
 TEST(Experiment, FailuresAreATimeApart) {
