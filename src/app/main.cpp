@@ -110,8 +110,8 @@ bool set_where_missing(const char* name, const char* value) {
 //   then sleep.
 // - glibc's malloc cuts pieces from aligned memory and keeps seven of each size in a thread's cache. What lies beside a
 //   piece does not become whole again: where oneDNN takes megabytes for the time of a product, eight of them stay.
-// - hwloc, through which MPI sees the machine, looks for displays and OpenCL devices: a dozen libraries in each
-// process.
+// - hwloc, through which MPI sees the machine, looks for displays and OpenCL devices: a dozen libraries in
+//   each process.
 void set_up_libraries(int argc, char** argv) {
   if (argc < 2 || !trains(argv[1]) || ::getauxval(AT_BASE) == 0) return;
   bool set = false;

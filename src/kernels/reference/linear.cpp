@@ -40,20 +40,26 @@ class Linear : public OpKernel {
   }
 
   void backward_weight(const OpCall& call) override {
-    T* dw = parameter_gradient<T>(call, 0);
     if (call.factors != nullptr) {
       keep_factors(input<T>(call), output_gradient<T>(call), {vectors_, in_, out_}, vectors_,
                    static_cast<T*>(call.factors));
+    } else {
+      add_products(call, parameter_gradient<T>(call, 0));
     }
-    for (std::int64_t i = 0; i < vectors_; ++i) {
-      const T* x = input<T>(call) + i * in_;
-      const T* dy = output_gradient<T>(call) + i * out_;
-      for (std::int64_t o = 0; o < out_ && call.factors == nullptr; ++o) add_scaled(dw + o * in_, dy[o], x, in_);
-      if (bias_) add(parameter_gradient<T>(call, 1), dy, out_);
+    for (std::int64_t i = 0; i < vectors_ && bias_; ++i) {
+      add(parameter_gradient<T>(call, 1), output_gradient<T>(call) + i * out_, out_);
     }
   }
 
  private:
+  void add_products(const OpCall& call, T* dw) const {
+    for (std::int64_t i = 0; i < vectors_; ++i) {
+      const T* x = input<T>(call) + i * in_;
+      const T* dy = output_gradient<T>(call) + i * out_;
+      for (std::int64_t o = 0; o < out_; ++o) add_scaled(dw + o * in_, dy[o], x, in_);
+    }
+  }
+
   std::int64_t in_, out_, vectors_;
   bool bias_;
 };
