@@ -97,6 +97,13 @@ Measured run_ours(const TrainCase& one, const fs::path& folder) {
   return measured;
 }
 
+// The last line that begins as a JSON document does: libraries warn beside it.
+json last_document(const std::string& said) {
+  const std::size_t at = said.rfind("\n{");
+  const std::size_t begin = at == std::string::npos ? 0 : at + 1;
+  return json::parse(said.substr(begin, said.find('\n', begin) - begin), nullptr, false);
+}
+
 // The peer prints one JSON line: sps [median, most, least], hwm of each process in MiB.
 Measured run_peer(const TrainCase& one, const fs::path& folder) {
   const std::string command = fmt::format("/usr/bin/python3 '{}' {}", (folder / "bench.py").string(), one.peer);
@@ -106,7 +113,7 @@ Measured run_peer(const TrainCase& one, const fs::path& folder) {
   char buffer[4096];
   while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) said.append(buffer, count);
   const int status = ::pclose(pipe);
-  const json document = json::parse(said, nullptr, false);
+  const json document = last_document(said);
   if (status != 0 || !document.is_object()) {
     throw Error(ExitCode::failed, fmt::format("{}: the peer failed ({}): {}", one.name, command, said));
   }

@@ -80,7 +80,7 @@ CellFiles files_of(const CellTask& task, const char* results) {
 
 /// This program under mpirun, on the task's ranks and within its limit of time.
 JobEnd start_job(const CellTask& task, const CellFiles& files, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"mpirun", "--bind-to", "none", "-n", std::to_string(task.ranks)};
+  std::vector<std::string> words{"mpirun", "--bind-to", "none", "--oversubscribe", "-n", std::to_string(task.ranks)};
   if (task.limits.time) {
     words.emplace_back("--timeout");
     words.push_back(fmt::format("{:.0f}", std::ceil(task.limits.time->value())));

@@ -1,4 +1,6 @@
 // `millrace check`: everything that can be known without running.
+#include <string>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,8 +10,20 @@
 #include "app/session.h"
 #include "base/count.h"
 #include "base/text.h"
+#include "dataset/order.h"
 
 namespace millrace::app {
+namespace {
+
+// Samples that no batch of an epoch has.
+std::string dropped(const Session& session, std::int64_t samples) {
+  const DataSection& data = session.experiment.data;
+  const std::int64_t count =
+      dataset::SampleOrder(session.experiment.seed, samples, data.batch, data.tail).dropped_per_epoch();
+  return count > 0 ? fmt::format("; each epoch leaves out {} of the former (data.tail: drop)", count) : "";
+}
+
+}  // namespace
 
 ExitCode check(const Arguments& arguments, comm::World& world) {
   const int ranks = world.size() > 1 ? world.size() : arguments.ranks.value_or(1);
@@ -39,7 +53,7 @@ ExitCode check(const Arguments& arguments, comm::World& world) {
   for (const RankProgram& rank : programs.train.front().ranks) instructions += rank.instructions.size();
   print(fmt::format("model     {}: {}, {}\n", session.experiment.model.name, counted(session.graph.size(), "operator"),
                     counted(session.graph.parameter_count(), "parameter")));
-  print(source ? fmt::format("data      {} training and {} test samples\n", train, test)
+  print(source ? fmt::format("data      {} training and {} test samples{}\n", train, test, dropped(session, train))
                : fmt::format("data      none: planned and simulated only, since {}\n", why_not_trained));
   print(fmt::format("plan      {}, {}, {}, by {}\n", counted(report.pipelines, "pipeline"),
                     counted(report.micro_batches, "micro-batch"), report.schedule, report.partitioner));

@@ -22,6 +22,7 @@
 #include "cost/measured.h"
 #include "probe/operator_profile.h"
 #include "probe/processor.h"
+#include "program/factored_gradients.h"
 #include "record/profile_file.h"
 #include "runtime/optimizer.h"
 #include "runtime/step_sums.h"
@@ -140,12 +141,25 @@ cost::Profile those_of_root(const cost::Profile& profile, const comm::World& wor
   return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
 }
 
+// As programs will have it (lowering_options) where no schedule or split of operators forbids it.
+cost::FactoredLayers factored_in_training(const Session& session) {
+  const Experiment& experiment = session.experiment;
+  const bool whole_gradients = experiment.train.clip_norm > 0 || experiment.train.any_grid ||
+                               experiment.train.shard_optimizer || experiment.plan.bucket_sizes.empty() ||
+                               experiment.plan.hiding.value_or(Hiding::update) != Hiding::update;
+  if (whole_gradients) return {};
+  const std::int64_t batch = experiment.data.batch;
+  return {factored_layers(session.graph, batch, experiment.plan.bucket_sizes.front()), batch};
+}
+
 }  // namespace
 
 std::unique_ptr<cost::CostModel> make_costs(const Session& session) { return make_costs(session, session.cluster); }
 
 std::unique_ptr<cost::CostModel> make_costs(const Session& session, const cluster::Cluster& cluster) {
-  if (session.profile) return std::make_unique<cost::MeasuredCost>(*session.profile, cluster);
+  if (session.profile) {
+    return std::make_unique<cost::MeasuredCost>(*session.profile, cluster, factored_in_training(session));
+  }
   if (session.experiment.costs.measured) {
     throw InvalidInput(fmt::format(
         "{}: measured: this command measures nothing; give it a profile: millrace profile EXP.yaml -o p.h5, "

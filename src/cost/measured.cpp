@@ -20,7 +20,8 @@ void smooth(const std::vector<double>& rows, std::vector<double>& times) {
 
 }  // namespace
 
-MeasuredCost::MeasuredCost(const Profile& profile, const cluster::Cluster& cluster) : cluster_(&cluster) {
+MeasuredCost::MeasuredCost(const Profile& profile, const cluster::Cluster& cluster, const FactoredLayers& factored)
+    : cluster_(&cluster) {
   for (const MeasuredSize& size : profile.sizes) rows_.push_back(static_cast<double>(size.rows));
   times_.resize(profile.operators.size());
   for (std::size_t op = 0; op < times_.size(); ++op) {
@@ -33,6 +34,11 @@ MeasuredCost::MeasuredCost(const Profile& profile, const cluster::Cluster& clust
     for (std::vector<double>& times : times_[op]) smooth(rows_, times);
   }
   take_whole_passes(profile.sizes.back());
+  for (const OpId layer : factored.layers) {
+    std::vector<double>& times = times_[static_cast<std::size_t>(layer)][kBackwardWeight];
+    const double whole = times.back();
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = whole * rows_[i] / static_cast<double>(factored.batch);
+  }
   double seconds = 0, bytes = 0;
   for (const MeasuredOperator& op : profile.operators) {
     seconds += op.update.median.value();

@@ -10,6 +10,13 @@
 
 namespace millrace::cost {
 
+/// Layers that make their weight gradient once for the whole batch, however many micro-batches it has: each row costs its
+/// part of that.
+struct FactoredLayers {
+  std::vector<OpId> layers;
+  std::int64_t batch = 1;
+};
+
 /// The profile is that of a device of speed 1: a device takes its medians over the device's speed. Between two measured
 /// numbers of rows times lie on a line, outside of them they grow with the rows. Noise that makes a larger micro-batch
 /// cheaper, or a row of it dearer, is taken out first, since bounds rest on neither happening (CostModel). Then the
@@ -18,7 +25,7 @@ namespace millrace::cost {
 class MeasuredCost : public CostModel {
  public:
   /// `cluster` must outlive it. \pre the profile is of `graph` (why_not_usable) and has a size.
-  MeasuredCost(const Profile& profile, const cluster::Cluster& cluster);
+  MeasuredCost(const Profile& profile, const cluster::Cluster& cluster, const FactoredLayers& factored = {});
 
   OpTime op_time(OpId op, std::int64_t rows, int device) const override;
   Seconds transfer_time(Bytes amount, int from, int to) const override;

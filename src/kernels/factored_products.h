@@ -8,13 +8,19 @@
 
 namespace millrace::kernels {
 
-/// Copies x and dy of some rows to where they belong among all.
+/// Copies x and dy of some rows to where they belong among all. `copy(from, to, count)` may widen them.
+template <class Stored, class Real, class Copy>
+void keep_factors(const Stored* x, const Stored* dy, const FactoredShape& shape, std::int64_t rows, Real* to,
+                  Copy copy) {
+  for (std::int64_t r = 0; r < rows; ++r, to += shape.width()) {
+    copy(x + r * shape.inputs, to, shape.inputs);
+    copy(dy + r * shape.outputs, to + shape.inputs, shape.outputs);
+  }
+}
 template <class Real>
 void keep_factors(const Real* x, const Real* dy, const FactoredShape& shape, std::int64_t rows, Real* to) {
-  for (std::int64_t r = 0; r < rows; ++r, to += shape.width()) {
-    std::copy_n(x + r * shape.inputs, shape.inputs, to);
-    std::copy_n(dy + r * shape.outputs, shape.outputs, to + shape.inputs);
-  }
+  keep_factors(x, dy, shape, rows, to,
+               [](const Real* from, Real* into, std::int64_t count) { std::copy_n(from, count, into); });
 }
 
 /// The rows of dW = dYᵀ · X for `count` outputs from `first` on, from all rows of the factors. They are added up in

@@ -30,10 +30,9 @@ bool is_in_one_place(const Program& program, const Bucket& bucket) {
   return true;
 }
 
-// The rows of a batch; 0 where the gradient is better kept as a whole.
-std::int64_t rows_of_factors(const Graph& graph, const Bucket& bucket, std::int64_t batch) {
-  if (bucket.tensors.size() != 1) return 0;
-  const TensorId weight = bucket.tensors.front();
+// The rows of a batch; 0 where the gradient of what is the weight of one linear layer, or is not, is better kept as a
+// whole.
+std::int64_t rows_of_factors(const Graph& graph, TensorId weight, std::int64_t batch) {
   const auto users = graph.consumers(weight);
   if (users.size() != 1 || graph.op(users.front()).schema->name != "linear") return 0;
   const Operator& op = graph.op(users.front());
@@ -52,8 +51,19 @@ std::int64_t rows_of_factors(const Graph& graph, const Bucket& bucket, std::int6
 
 void factor_gradients(const Graph& graph, Program& program, std::int64_t batch) {
   for (Bucket& bucket : program.buckets) {
-    if (is_in_one_place(program, bucket)) bucket.factor_rows = rows_of_factors(graph, bucket, batch);
+    if (bucket.tensors.size() > 1 || !is_in_one_place(program, bucket)) continue;
+    bucket.factor_rows = rows_of_factors(graph, bucket.tensors.front(), batch);
   }
+}
+
+std::vector<OpId> factored_layers(const Graph& graph, std::int64_t batch, Bytes bucket_size) {
+  std::vector<OpId> layers;
+  for (OpId id = 0; id < graph.size(); ++id) {
+    const std::vector<TensorId>& parameters = graph.op(id).parameters;
+    if (parameters.empty() || tensor_bytes(graph.tensor(parameters.front()), 4) < bucket_size) continue;
+    if (rows_of_factors(graph, parameters.front(), batch) > 0) layers.push_back(id);
+  }
+  return layers;
 }
 
 FactoredShape factored_shape(const Graph& graph, const Bucket& bucket) {

@@ -1,4 +1,5 @@
 // Every command as a user types it, alone and on several ranks: exit code, words, files.
+#include <cstdio>
 #include <fstream>
 #include <set>
 
@@ -280,6 +281,21 @@ TEST(Commands, CheckPrintsTheEffectiveExperiment) {
   const Outcome outcome = place.run({"check", "e.yaml", "--ranks", "2", "--verbose"});
   expect_done(place, outcome);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("time_limit: 10 s"), HasSubstr("verified"), HasSubstr("threads")));
+}
+
+TEST(Commands, CheckTellsWhatEpochsLeaveOut) {  // REPORTS D04
+  const Workplace place;
+  place.write("e.yaml", std::string("model: {name: lenet}\ndata: {source: ") + kSample + ", batch: 48}\n");
+  const Outcome outcome = place.run({"check", "e.yaml"});
+  expect_done(place, outcome);
+  std::int64_t train = 0, out = 0;
+  const std::string line = outcome.out.substr(outcome.out.find("data "));
+  ASSERT_EQ(
+      std::sscanf(line.c_str(), "data %ld training and %*d test samples; each epoch leaves out %ld", &train, &out), 2)
+      << line;
+  EXPECT_EQ(out, train % 48);
+  const Outcome whole = place.run({"check", "e.yaml", "--set", "data.tail=uneven"});
+  EXPECT_THAT(whole.out, testing::Not(HasSubstr("leaves out")));
 }
 
 TEST(Commands, VerifyComparesWithOneRank) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -158,8 +159,13 @@ void Job::kill_all() const {
 Outcome Job::wait() {
   int status = 0;
   double last_alive = now();
+  bool given_up = false;
   while (::waitpid(pid_, &status, WNOHANG) == 0) {
-    if (now() - started_ > kPatience_s) kill_all();
+    if (now() - started_ > kPatience_s) {
+      if (!given_up) ADD_FAILURE() << "the job did not end by itself: " << content(place_ / ".err");
+      given_up = true;
+      kill_all();
+    }
     std::this_thread::sleep_for(kPause);
     // mpirun of Open MPI 4.1 now and then stays for good in PMIx_server_finalize after ranks have failed. It has not
     // waited for them then: what they ended with is known all the same.

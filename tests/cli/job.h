@@ -37,7 +37,7 @@ class Workplace {
   /// Writes a file and returns its name, which is relative to the folder.
   std::string write(const std::string& name, const std::string& text) const;
 
-  /// Runs `millrace words…` to its end. A job that takes longer than two minutes is killed: its code is then 137.
+  /// Runs `millrace words…` to its end. A job that takes longer than two minutes is killed and fails the test: its code is then 137.
   Outcome run(const std::vector<std::string>& words, const JobOptions& options = {}) const;
 
   /// Processes that run in this folder, zombies not counted, ascending.

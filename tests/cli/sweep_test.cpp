@@ -1,9 +1,12 @@
 // `millrace sweep` as users run it: what is kept of each cell, whatever ends the sweep, a cell or its worker.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "tests/cli/expect.h"
 
@@ -377,6 +380,53 @@ TEST(Sweep, CellsThatTrainAreJobsOfTheirOwn) {
   }
   EXPECT_EQ(cells[1].at("devices"), 2);
   expect_one_error(place, sweep(place, text, {"--overwrite"}, {.ranks = 2}), 2, {"started alone, without mpirun"});
+}
+
+// More ranks than cores, on a machine whose launcher allows that only when it is asked to.
+TEST(Sweep, JobsMayHaveMoreRanksThanTheMachineHasCores) {  // REPORTS C09
+  const Workplace place;
+  const std::string text =
+      "sweep: s\ncommand: run\nbase:\n  model: {name: mlp, options: {inputs: 16, hidden: [32], classes: 4}}\n"
+      "  data: {batch: 32}\n  plan: {stages: 1}\n  train: {iterations: 2, evaluate_every: off}\nmatrix: {ranks: [" +
+      std::to_string(std::thread::hardware_concurrency() + 1) + "]}\n";
+  const Outcome outcome =
+      sweep(place, text, {"--format", "json"}, {.environment = {{"OMPI_MCA_rmaps_base_oversubscribe", "0"}}});
+  expect_done(place, outcome);
+  EXPECT_EQ(document(outcome).at("cells")[0].at("kind"), "oversubscribed");
+}
+
+TEST(Sweep, AJobThatHangsOrFailsIsAFailedCell) {  // REPORTS S05, C07
+  const Workplace place;
+  const std::string text =
+      "sweep: s\ncommand: run\nlimits: {time: 15 s}\nbase:\n"
+      "  model: {name: mlp, options: {inputs: 16, hidden: [1000, 1000, 1000], classes: 4}}\n"
+      "  data: {batch: 32}\n  train: {evaluate_every: off}\nmatrix: {train.iterations: [4, 1000000]}\n"
+      "include: [{train.iterations: 50, train.maximum_skips: 3, train.optimizer.lr: 1e30}]\n";
+  const Outcome outcome = sweep(place, text, {"--format", "json"});
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  const json cells = document(outcome).at("cells");
+  ASSERT_THAT(cells, SizeIs(3));
+  EXPECT_EQ(cells[0].at("status"), "done") << cells[0].at("reason");
+  EXPECT_EQ(cells[1].at("status"), "timeout");
+  EXPECT_EQ(cells[1].at("reason"), "limits.time 15.00 s");
+  EXPECT_EQ(cells[2].at("status"), "error");
+  EXPECT_THAT(cells[2].at("reason").get<std::string>(),
+              AllOf(HasSubstr("3 iterations in a row"), HasSubstr("exit code 4")));
+  EXPECT_THAT(place.left_over(), testing::IsEmpty());
+}
+
+TEST(Sweep, ArraysAreAsLongAsTheSiteAllows) {  // REPORTS S02
+  const Workplace place;
+  place.write("bin/scontrol", "#!/bin/sh\necho 'MaxArraySize            = 7'\n");
+  place.write("bin/sbatch", "#!/bin/sh\necho 7\n");
+  for (const char* tool : {"bin/scontrol", "bin/sbatch"}) {
+    std::filesystem::permissions(place / tool, std::filesystem::perms::owner_all);
+  }
+  const std::string path = (place / "bin").string() + ":" + std::getenv("PATH");
+  expect_done(place, sweep(place, twelve(), {"--slurm"}, {.environment = {{"PATH", path}}}));
+  EXPECT_THAT(text_of(place / "results/s.slurm/array-000.sbatch"), HasSubstr("--array=0-6%"));
+  EXPECT_THAT(text_of(place / "results/s.slurm/array-001.sbatch"),
+              AllOf(HasSubstr("--array=0-4%"), HasSubstr("--cell $((8 + SLURM_ARRAY_TASK_ID))")));
 }
 
 }  // namespace

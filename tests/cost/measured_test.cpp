@@ -47,6 +47,15 @@ TEST(MeasuredCost, LinesBetweenSizesAndRowsOutsideOfThem) {
   EXPECT_EQ(cost.op_time(1, 4, 0).backward(), 0_s);
 }
 
+TEST(MeasuredCost, AGradientMadeOnceForTheBatchIsSharedByItsRows) {
+  const cluster::Cluster cluster = two_devices(1);
+  const MeasuredCost cost(profile_of({{2, 3}, {4, 5}, {8, 10}}), cluster, {{0}, 16});
+  EXPECT_EQ(cost.op_time(0, 8, 0).backward_weight, 15_s);  // half of 30 s
+  EXPECT_EQ(cost.op_time(0, 2, 0).backward_weight, Seconds(3.75));
+  EXPECT_EQ(cost.op_time(0, 16, 0).backward_weight, 30_s);
+  EXPECT_EQ(cost.op_time(0, 2, 0).backward_input, 6_s);  // as without
+}
+
 TEST(MeasuredCost, DevicesTakeTheirSpeed) {
   const cluster::Cluster cluster = two_devices(0.5);
   const MeasuredCost cost(profile_of({{2, 3}}), cluster);

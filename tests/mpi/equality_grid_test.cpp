@@ -276,16 +276,22 @@ Plan plan_of(const Case& c, const Graph& graph) {
   return plan;
 }
 
+/// A plan that computes the same sums: the parameters that it trains are the same to the bit.
+struct Whole {
+  Grid grid;
+  bool same_norms = true;  ///< else norms are those of parts, added up in another order
+};
+
 // The same pipelines with one stage each. Two pipelines that run both ways share devices, so a tied parameter or
-// several groups add up in another order, as MPI and the norms of parts do: those are equal within rounding only.
-std::optional<Grid> unsplit(const Case& c) {
+// several groups add up in another order, as MPI does.
+std::optional<Whole> unsplit(const Case& c) {
   const bool both_ways = schedules::by_name(c.grid.schedule).placement == schedules::Placement::both_ways;
   const bool several = c.grid.pipelines > 1;
   if (c.grid.stages == 1 || (several && c.transport != "shared memory")) return std::nullopt;
-  if (c.lowering == "sharded" && (several || both_ways)) return std::nullopt;
-  if (!both_ways) return Grid{c.grid.pipelines, 1, c.grid.micro_batches, "gpipe"};
+  const bool same_norms = c.lowering != "sharded" || !(several || both_ways);
+  if (!both_ways) return Whole{{c.grid.pipelines, 1, c.grid.micro_batches, "gpipe"}, same_norms};
   if (several || c.network == "gpt") return std::nullopt;
-  return Grid{2, 1, c.grid.micro_batches / 2, "gpipe"};
+  return Whole{{2, 1, c.grid.micro_batches / 2, "gpipe"}, same_norms};
 }
 
 // Runs on the first ranks of the job; the others wait. Parameters are on rank 0.
@@ -324,10 +330,10 @@ class EqualityGrid : public ::testing::TestWithParam<Selection> {
     const RunSettings s = wide_settings(optimizer, batch_of(c));
     const TrainingRun split = run(graph, plan_of(c, graph), c.grid.ranks(), as_dealt(c, s));
     const TrainingRun& one = reference(graph, reference_of(c), s, c.network + optimizer);
-    if (const std::optional<Grid> whole = unsplit(c)) {
-      const TrainingRun& same = reference(graph, *whole, s, c.network + optimizer + " unsplit");
+    if (const std::optional<Whole> whole = unsplit(c)) {
+      const TrainingRun& same = reference(graph, whole->grid, s, c.network + optimizer + " unsplit");
       if (world_rank() == 0) {
-        EXPECT_EQ(row_difference(split, same), 0.0);
+        EXPECT_LE(row_difference(split, same), whole->same_norms ? 0.0 : 1e-14);
         EXPECT_TRUE(split.values == same.values);
       }
     }

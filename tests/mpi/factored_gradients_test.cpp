@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/mpi/native_variants.h"
 #include "tests/mpi/networks.h"
 #include "tests/mpi/on_ranks.h"
 
@@ -60,6 +61,29 @@ TEST(FactoredGradients, TakeLessMemoryInSinglePrecision) {
   constexpr std::int64_t kFloat = 4, kWhole = 1024 * 1024, kPart = 1 << 19, kFactors = 9 * 2048;
   EXPECT_EQ(plain.outcome.rank.gradients_bytes - run.outcome.rank.gradients_bytes,
             kFloat * (kWhole - kPart - kFactors));
+}
+
+// Of operands in bf16 that are multiplied by way of copies, or as they lie: factors are in fp32 all the same. A sum in
+// another order may round a weight to another number of eight bits.
+TEST(FactoredGradients, AreKeptOfBf16) {
+  const Graph graph = wide_mlp();
+  const SmallSource source(graph, 18, 4);
+  RunSettings s = factored(twelve_iterations());
+  s.train.precision = kernels::Precision::bf16;
+  const Grid grid{2, 1, 2, "1f1b"};
+  const Plan plan = make_plan(graph, grid);
+  for (const auto& variants : {std::shared_ptr<kernels::Variants>(), all_native(graph)}) {
+    SCOPED_TRACE(variants ? "as they lie" : "copies");
+    s.train.variants = variants;
+    const TrainingRun run = on_ranks(grid.ranks(), graph, plan, source, s);
+    const TrainingRun plain = on_ranks(grid.ranks(), graph, plan, source, whole(s));
+    if (world_rank() >= grid.ranks()) continue;
+    EXPECT_EQ(run.forecast.gradients_bytes, run.outcome.rank.gradients_bytes);
+    EXPECT_LT(run.outcome.rank.gradients_bytes, plain.outcome.rank.gradients_bytes);
+    if (world_rank() > 0) continue;
+    EXPECT_LT(row_difference(run, plain), 1e-3);
+    EXPECT_LT(value_difference(run, plain), 1e-3);
+  }
 }
 
 }  // namespace

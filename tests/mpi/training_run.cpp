@@ -197,9 +197,12 @@ void SmallSource::read_labels(dataset::Split split, std::span<const std::int64_t
 double row_difference(const TrainingRun& a, const TrainingRun& b) {
   if (a.rows.size() != b.rows.size()) return INFINITY;
   double worst = 0;
+  const auto take = [&worst](double difference) {  // what is no number is no small one
+    if (!(difference <= worst)) worst = std::isnan(difference) ? INFINITY : difference;
+  };
   for (std::size_t i = 0; i < a.rows.size(); ++i) {
-    worst = std::max(worst, std::abs(a.rows[i].loss - b.rows[i].loss) / std::abs(b.rows[i].loss));
-    worst = std::max(worst, std::abs(a.rows[i].gradient_norm - b.rows[i].gradient_norm) / b.rows[i].gradient_norm);
+    take(std::abs(a.rows[i].loss - b.rows[i].loss) / std::abs(b.rows[i].loss));
+    take(std::abs(a.rows[i].gradient_norm - b.rows[i].gradient_norm) / b.rows[i].gradient_norm);
   }
   return worst;
 }

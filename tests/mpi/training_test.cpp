@@ -1,4 +1,5 @@
 // Training between real ranks where plans are uneven: replica counts, tails, cuts, evaluation, skipped steps.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -134,6 +135,24 @@ TEST(Training, EvaluationChangesNothingAndDoesNotDependOnTheSplit) {
   }
 }
 
+// In the default mode, and without batch norm, whose running statistics would.
+TEST(Training, EvaluationDoesNotDependOnTheMicroBatches) {  // REPORTS R09
+  const Graph graph = small_network("mlp");
+  const SmallSource source(graph, 90, 37);
+  RunSettings s = twelve_iterations();
+  s.evaluate = true;
+  s.train.evaluate_every = 3;
+  const TrainingRun one = on_one_rank(graph, source, s);
+  for (const std::int64_t m : {1, 3, 8}) {
+    const TrainingRun split = on_ranks(3, graph, make_plan(graph, {1, 3, m, "1f1b"}), source, s);
+    if (world_rank() != 0) continue;
+    ASSERT_EQ(split.evaluations.size(), one.evaluations.size());
+    for (std::size_t i = 0; i < one.evaluations.size(); ++i) {
+      EXPECT_NEAR(split.evaluations[i].loss, one.evaluations[i].loss, 1e-5 * one.evaluations[i].loss) << m;
+    }
+  }
+}
+
 TEST(Training, StageWithoutParametersTakesPart) {  // REPORTS P07
   const Graph graph = small_network("lenet");
   const SmallSource source(graph, 90, 10);
@@ -145,6 +164,35 @@ TEST(Training, StageWithoutParametersTakesPart) {  // REPORTS P07
   stages[1].ops = {1};  // max-pool alone
   stages[2].ops = OpList::range(2, static_cast<OpId>(graph.size()));
   expect_equal(on_ranks(3, graph, plan, source, s), on_one_rank(graph, source, s));
+}
+
+class PoisonedSource final : public SmallSource {
+ public:
+  using SmallSource::read_inputs;
+  using SmallSource::SmallSource;
+  void read_inputs(dataset::Split split, std::span<const std::int64_t> ids, float* to) const override {
+    SmallSource::read_inputs(split, ids, to);
+    const auto size = static_cast<std::size_t>(format().input_size());
+    for (std::size_t r = 0; r < ids.size(); ++r) {
+      if (split == dataset::Split::train && ids[r] == 7) to[r * size] = NAN;
+    }
+  }
+};
+
+// One of the two batches of an epoch has that sample.
+TEST(Training, WhatOneReplicaAloneSeesIsSkippedByAll) {  // REPORTS N10
+  const Graph graph = small_network("mlp");
+  const PoisonedSource source(graph, 48, 10);
+  const TrainingRun one = on_one_rank(graph, source, twelve_iterations());
+  for (const Grid& grid : {Grid{2, 1, 2, "1f1b"}, Grid{1, 2, 3, "1f1b"}, Grid{2, 2, 2, "zb-h1"}}) {
+    SCOPED_TRACE(grid.schedule);
+    const TrainingRun split = on_ranks(grid.ranks(), graph, make_plan(graph, grid), source, twelve_iterations());
+    if (world_rank() >= grid.ranks()) continue;
+    EXPECT_EQ(std::count_if(split.rows.begin(), split.rows.end(), [](const auto& row) { return row.skipped; }), 6);
+    if (world_rank() != 0) continue;
+    for (std::size_t i = 0; i < one.rows.size(); ++i) EXPECT_EQ(split.rows[i].skipped, one.rows[i].skipped) << i;
+    EXPECT_LT(value_difference(split, one), 1e-5);
+  }
 }
 
 TEST(Training, AnInfiniteLossIsSkippedByAllAndThenEndsTheRun) {

@@ -72,6 +72,15 @@ TEST(FactoredGradients, AreThoseOfLargeWeightsAndFewRows) {
   EXPECT_THAT(rows_kept(lowered(chain(2), {.replicas = {1}}, 1, kUpdates)), ElementsAre(0)) << "small";
 }
 
+// As the buckets of programs are, of which the smaller weight may share one.
+TEST(FactoredGradients, LayersAreKnownBeforeThereIsAProgram) {
+  const Graph graph = wide_layer();
+  EXPECT_THAT(factored_layers(graph, 8, 4_MiB), ElementsAre(0));
+  EXPECT_THAT(factored_layers(graph, 8, 8_MiB), ElementsAre(0));
+  EXPECT_THAT(factored_layers(graph, 8, 9_MiB), IsEmpty());
+  EXPECT_THAT(factored_layers(graph, 43, 4_MiB), IsEmpty());
+}
+
 TEST(FactoredGradients, AShorterBatchHasTheSamePlaces) {
   const Graph graph = wide_layer();
   LoweringOptions of_tail = kUpdates;

@@ -53,7 +53,8 @@ void make(const storage::StepFolders& folders, std::int64_t step) {
 TEST(CheckpointManifest, TheNewestSoundOneIsFoundAndTheOthersAreNamed) {
   const storage::TemporaryFolder place;
   const storage::StepFolders folders(place.path());
-  for (const int step : {1, 2, 3, 4, 5}) make(folders, step);
+  for (const int step : {1, 2, 3, 4, 5, 6}) make(folders, step);
+  std::filesystem::remove(folders.complete(6) / "data");
   std::ofstream(folders.complete(5) / "data") << "some numberz";
   std::ofstream(folders.complete(4) / "data") << "some";
   std::filesystem::remove(folders.complete(3) / kManifestFile);
@@ -61,7 +62,8 @@ TEST(CheckpointManifest, TheNewestSoundOneIsFoundAndTheOthersAreNamed) {
   const auto found = newest_checkpoint(place.path(), [&](const std::string& why) { damaged.push_back(why); });
   ASSERT_TRUE(found);
   EXPECT_EQ(found->manifest.counters.step, 2);
-  EXPECT_THAT(damaged, testing::ElementsAre(testing::HasSubstr("step-00000005/data: is damaged: its digest"),
+  EXPECT_THAT(damaged, testing::ElementsAre(testing::HasSubstr("step-00000006/data: cannot be read"),
+                                            testing::HasSubstr("step-00000005/data: is damaged: its digest"),
                                             testing::HasSubstr("step-00000004/data: is damaged: 4 bytes, 12 were"),
                                             testing::HasSubstr("step-00000003/checkpoint.yaml: cannot be read")));
   EXPECT_FALSE(newest_checkpoint(place / "none", [](const std::string&) {}));

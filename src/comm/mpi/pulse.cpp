@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/errors.h"
 #include "comm/mpi/mpi_error.h"
 
 namespace millrace::comm {
@@ -22,8 +23,8 @@ std::int64_t in_nanoseconds(Seconds limit) {
 
 }  // namespace
 
-Pulse::Pulse(MPI_Comm communicator, Seconds limit, std::function<void(int, Seconds)> silent)
-    : silent_(std::move(silent)), limit_(in_nanoseconds(limit)) {
+Pulse::Pulse(MPI_Comm communicator, Seconds limit, Listeners listeners)
+    : listeners_(std::move(listeners)), limit_(in_nanoseconds(limit)) {
   int rank = 0, size = 1;
   check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_rank(communicator_, &rank), "MPI_Comm_rank");
@@ -31,7 +32,7 @@ Pulse::Pulse(MPI_Comm communicator, Seconds limit, std::function<void(int, Secon
   listener_ = (rank + size - 1) % size;
   heard_ = (rank + 1) % size;
   last_sign_ = looked_ = awake_ = Clock::now();
-  thread_ = std::thread([this] { beat(); });
+  thread_ = std::thread([this] { run(); });
 }
 
 Pulse::~Pulse() {
@@ -86,8 +87,17 @@ void Pulse::look(Clock::time_point now) {
   looked_ = now;
   const nanoseconds silence = now - std::max(awake_, last_sign_);
   if (gone_ || silence < limit || !listens_.load(std::memory_order_relaxed)) return;
-  silent_(heard_, Seconds(static_cast<double>(silence.count()) * 1e-9));
+  listeners_.silent(heard_, Seconds(static_cast<double>(silence.count()) * 1e-9));
   gone_ = true;
+}
+
+// Nobody above would catch what the thread throws.
+void Pulse::run() {
+  try {
+    beat();
+  } catch (const Error& error) {
+    listeners_.failed(error.what());
+  }
 }
 
 void Pulse::beat() {

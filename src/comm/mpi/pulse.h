@@ -21,9 +21,12 @@ namespace millrace::comm {
 class Pulse {
  public:
   /// Collective over `communicator`, of two ranks at least.
-  /// \param silent  called once, on the thread, with the rank that has not been heard and for how long; it ends the
-  /// job.
-  Pulse(MPI_Comm communicator, Seconds limit, std::function<void(int rank, Seconds silence)> silent);
+  /// What it finds out is told on the thread, once, to one of these, which end the job.
+  struct Listeners {
+    std::function<void(int rank, Seconds silence)> silent;  ///< the rank that has not been heard, and for how long
+    std::function<void(const std::string& why)> failed;     ///< signs cannot be told or heard
+  };
+  Pulse(MPI_Comm communicator, Seconds limit, Listeners listeners);
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
   /// Ends the thread without a word to the others, who are about to be ended.
@@ -38,6 +41,7 @@ class Pulse {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void run();
   void beat();
   bool hear();  ///< whether there was a sign
   void tell(char sign);
@@ -46,7 +50,7 @@ class Pulse {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int listener_ = -1;  // who hears this rank
   int heard_ = -1;     // whom it hears
-  std::function<void(int, Seconds)> silent_;
+  Listeners listeners_;
   std::atomic<std::int64_t> limit_;  // nanoseconds
   std::atomic<bool> listens_{true};
   std::mutex mutex_;

@@ -56,13 +56,17 @@ World::World(int* argc, char*** argv) : communicator_(MPI_COMM_WORLD) {
   check_mpi(MPI_Sendrecv(name, sizeof name, MPI_CHAR, before, 0, other, sizeof other, MPI_CHAR, behind, 0,
                          communicator_, MPI_STATUS_IGNORE),
             "MPI_Sendrecv");
-  pulse_ = std::make_unique<Pulse>(communicator_, kFirstLimit, [this, other = std::string(other)](int rank, Seconds s) {
-    log::error(
-        fmt::format("rank {} on {} has given no sign of life for {} (train.stall_limit) while the job {}: it is "
-                    "stopped or lost",
-                    rank, other, millrace::format(s), what_.load(std::memory_order_relaxed)));
+  const auto silent = [this, other = std::string(other)](int rank, Seconds s) {
+    log::error(fmt::format(
+        "rank {} on {} has given no sign of life for {} ({}) while the job {}: it is stopped or lost", rank, other,
+        millrace::format(s), whose_limit_.load(std::memory_order_relaxed), what_.load(std::memory_order_relaxed)));
     abort(ExitCode::failed);
-  });
+  };
+  const auto failed = [this](const std::string& why) {
+    log::error(fmt::format("signs of life between ranks: {}", why));
+    abort(ExitCode::failed);
+  };
+  pulse_ = std::make_unique<Pulse>(communicator_, kFirstLimit, Pulse::Listeners{silent, failed});
 }
 
 std::string World::broadcast(const std::string& text) const {
@@ -128,6 +132,7 @@ void World::barrier() const {
 }
 
 void World::stall_limit(Seconds limit) const {
+  whose_limit_.store("train.stall_limit", std::memory_order_relaxed);
   if (pulse_) pulse_->limit(limit);
 }
 

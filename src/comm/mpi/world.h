@@ -72,6 +72,7 @@ class World {
   int size_ = 1;
   std::string host_;
   mutable std::atomic<const char*> what_{"starts"};
+  mutable std::atomic<const char*> whose_limit_{"no experiment is read yet"};
   std::unique_ptr<Pulse> pulse_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/bf16/loops.h"
+#include "kernels/factored_products.h"
 #include "kernels/onednn/bf16_product.h"
 #include "kernels/onednn/makers.h"
 #include "kernels/onednn/row_loops.h"
@@ -48,7 +49,8 @@ class Bf16Linear : public OpKernel {
 
   void backward_weight(const OpCall& call) override {
     if (call.factors != nullptr) {
-      keep_factors(call);
+      keep_factors(static_cast<const Bf16*>(call.inputs[0]), static_cast<const Bf16*>(call.output_gradients[0]),
+                   {rows_, inputs_, outputs_}, rows_, static_cast<float*>(call.factors), widen);
     } else {
       if (call.overwrite) std::fill_n(parameter_gradient(call, 0), inputs_ * outputs_, 0.0F);
       backward_weight_.run(call.output_gradients[0], call.inputs[0], call.parameter_gradients[0], nullptr,
@@ -61,17 +63,6 @@ class Bf16Linear : public OpKernel {
   }
 
  private:
-  // Row after row x and dy, in fp32 (kernels/factored_products.h).
-  void keep_factors(const OpCall& call) const {
-    const auto* x = static_cast<const Bf16*>(call.inputs[0]);
-    const auto* dy = static_cast<const Bf16*>(call.output_gradients[0]);
-    auto* to = static_cast<float*>(call.factors);
-    for (std::int64_t r = 0; r < rows_; ++r, x += inputs_, dy += outputs_, to += inputs_ + outputs_) {
-      widen(x, to, inputs_);
-      widen(dy, to + inputs_, outputs_);
-    }
-  }
-
   int threads_;
   bool bias_;
   std::int64_t inputs_, outputs_, rows_;

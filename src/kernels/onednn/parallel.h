@@ -1,5 +1,5 @@
-// Loops over independent tasks on the threads of OpenMP. Tasks never depend on the number of threads, so neither do
-// results.
+// Loops over independent tasks on the threads of OpenMP. Sums that several threads share never depend on their number,
+// so neither do results.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,12 @@ void parallel_chunks(int threads, std::int64_t count, std::int64_t chunk, std::i
   const std::int64_t tasks = (count + chunk - 1) / chunk;
   parallel_tasks(threads, tasks, work,
                  [&](std::int64_t task, int) { f(task * chunk, std::min(count, (task + 1) * chunk)); });
+}
+
+/// Columns of a matrix for each of some threads that add up columns: whole cache lines.
+inline std::int64_t columns_of_thread(std::int64_t columns, int threads) {
+  constexpr std::int64_t kLine = 16;
+  return (columns + threads * kLine - 1) / (threads * kLine) * kLine;
 }
 
 /// f(begin, end) over elements.

@@ -10,7 +10,7 @@ namespace millrace::kernels::onednn {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kColumns = 64;    // of one task of a column sum
+constexpr std::int64_t kColumns = 512;   // of one task of a column sum, at most: their sums stay in the first cache
 constexpr std::int64_t kRowBlock = 128;  // rows summed before they join the total, which keeps rounding small
 
 // Sixteen partial sums in a fixed order: the same result for every vector width but for fused multiply-adds.
@@ -38,6 +38,11 @@ MILLRACE_VECTOR_CLONES float dot_loop(const float* x, const float* y, std::int64
 
 MILLRACE_VECTOR_CLONES float squares_loop(const float* x, float mean, std::int64_t n) {
   return lane_sum(n, [=](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
+}
+
+MILLRACE_VECTOR_CLONES float projection_loop(const float* a, const float* b, const float* x, float mean,
+                                             std::int64_t n) {
+  return lane_sum(n, [=](std::int64_t i) { return a[i] * b[i] * (x[i] - mean); });
 }
 
 MILLRACE_VECTOR_CLONES float max_loop(const float* x, std::int64_t n) {
@@ -92,7 +97,8 @@ void add_to(float* x, const Bf16* y, std::int64_t n) { add_bf16_loop(x, y, n); }
 
 template <class T>
 void add_columns(int threads, const T* x, std::int64_t rows, std::int64_t columns, float* totals) {
-  parallel_chunks(threads, columns, kColumns, rows * columns, [=](std::int64_t begin, std::int64_t end) {
+  const std::int64_t strip = std::min(kColumns, columns_of_thread(columns, threads));
+  parallel_chunks(threads, columns, strip, rows * columns, [=](std::int64_t begin, std::int64_t end) {
     float block[kColumns];
     for (std::int64_t first = 0; first < rows; first += kRowBlock) {
       std::fill(block, block + (end - begin), 0.0F);
@@ -110,6 +116,10 @@ float row_sum(const float* x, std::int64_t n) { return sum_loop(x, n); }
 float row_max(const float* x, std::int64_t n) { return max_loop(x, n); }
 float row_dot(const float* x, const float* y, std::int64_t n) { return dot_loop(x, y, n); }
 float row_squares(const float* x, float mean, std::int64_t n) { return squares_loop(x, mean, n); }
+
+float row_projection(const float* a, const float* b, const float* x, float mean, std::int64_t n) {
+  return projection_loop(a, b, x, mean, n);
+}
 
 float row_exp(const float* x, float shift, float* y, std::int64_t n) {
   exp_loop(x, shift, y, n);

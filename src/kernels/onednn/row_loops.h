@@ -12,6 +12,8 @@ float row_max(const float* x, std::int64_t n);
 float row_dot(const float* x, const float* y, std::int64_t n);
 /// Sum of (x - mean)^2.
 float row_squares(const float* x, float mean, std::int64_t n);
+/// Sum of a * b * (x - mean).
+float row_projection(const float* a, const float* b, const float* x, float mean, std::int64_t n);
 /// y = e^(x - shift); returns their sum. y may be x.
 float row_exp(const float* x, float shift, float* y, std::int64_t n);
 

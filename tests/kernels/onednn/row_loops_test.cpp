@@ -1,0 +1,31 @@
+// Sums over the columns of a matrix do not depend on how threads share them.
+#include "kernels/onednn/row_loops.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace millrace::kernels::onednn::testing {
+namespace {
+
+constexpr std::int64_t kRows = 301, kColumns = 530;  // more than a block of rows and a strip of columns
+
+TEST(RowLoops, ColumnSumsDoNotDependOnTheNumberOfThreads) {
+  const Random random(5, "columns");
+  std::vector<float> x(kRows * kColumns);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.normal(i));
+  std::vector<float> one(kColumns, 0.5F), three = one;
+  add_column_sums(1, x.data(), kRows, kColumns, one.data());
+  add_column_sums(3, x.data(), kRows, kColumns, three.data());
+  EXPECT_EQ(one, three);
+  for (std::size_t c = 0; c < one.size(); ++c) {
+    double sum = 0.5;
+    for (std::size_t r = 0; r < kRows; ++r) sum += static_cast<double>(x[r * kColumns + c]);
+    ASSERT_NEAR(one[c], sum, 1e-4) << c;
+  }
+}
+
+}  // namespace
+}  // namespace millrace::kernels::onednn::testing
