@@ -27,6 +27,7 @@
 #include "runtime/optimizer.h"
 #include "runtime/step_sums.h"
 #include "runtime/trainer.h"
+#include "schedules/registry.h"
 
 namespace millrace::app {
 namespace {
@@ -141,15 +142,18 @@ cost::Profile those_of_root(const cost::Profile& profile, const comm::World& wor
   return profile_from_json(nlohmann::json::parse(world.broadcast(profile_json(profile).dump())));
 }
 
-// As programs will have it (lowering_options) where no schedule or split of operators forbids it.
+// As programs will have it (lowering_options), where no candidate forbids it.
 cost::FactoredLayers factored_in_training(const Session& session) {
   const Experiment& experiment = session.experiment;
-  const bool whole_gradients = experiment.train.clip_norm > 0 || experiment.train.any_grid ||
-                               experiment.train.shard_optimizer || experiment.plan.bucket_sizes.empty() ||
-                               experiment.plan.hiding.value_or(Hiding::update) != Hiding::update;
-  if (whole_gradients) return {};
-  const std::int64_t batch = experiment.data.batch;
-  return {factored_layers(session.graph, batch, experiment.plan.bucket_sizes.front()), batch};
+  const PlanSection& plan = experiment.plan;
+  const bool norms = experiment.train.clip_norm > 0 || experiment.train.any_grid;
+  const bool parts = experiment.train.shard_optimizer || plan.tensor_parallel > 1;
+  const bool flush = std::all_of(plan.schedules.begin(), plan.schedules.end(), [](const Choice& choice) {
+    return (schedules::by_name(choice.name).capabilities & schedules::kSynchronous) != 0;
+  });
+  const bool updates = plan.hiding.value_or(Hiding::update) == Hiding::update;
+  if (norms || parts || !flush || !updates || plan.bucket_sizes.empty()) return {};
+  return {factored_layers(session.graph, experiment.data.batch, plan.bucket_sizes.front()), experiment.data.batch};
 }
 
 }  // namespace

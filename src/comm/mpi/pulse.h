@@ -20,12 +20,12 @@ namespace millrace::comm {
 /// that does not run is silent. Where all stop together, as a suspended job does, the silence counts from their return.
 class Pulse {
  public:
-  /// Collective over `communicator`, of two ranks at least.
   /// What it finds out is told on the thread, once, to one of these, which end the job.
   struct Listeners {
     std::function<void(int rank, Seconds silence)> silent;  ///< the rank that has not been heard, and for how long
     std::function<void(const std::string& why)> failed;     ///< signs cannot be told or heard
   };
+  /// Collective over `communicator`, of two ranks at least.
   Pulse(MPI_Comm communicator, Seconds limit, Listeners listeners);
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
