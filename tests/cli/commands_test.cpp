@@ -285,7 +285,7 @@ TEST(Commands, CheckPrintsTheEffectiveExperiment) {
 
 TEST(Commands, CheckTellsWhatEpochsLeaveOut) {  // REPORTS D04
   const Workplace place;
-  place.write("e.yaml", std::string("model: {name: lenet}\ndata: {source: ") + kSample + ", batch: 48}\n");
+  place.write("e.yaml", std::string("name: e\nmodel: {name: lenet}\ndata: {source: ") + kSample + ", batch: 48}\n");
   const Outcome outcome = place.run({"check", "e.yaml"});
   expect_done(place, outcome);
   std::int64_t train = 0, out = 0;
