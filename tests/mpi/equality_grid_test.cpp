@@ -288,9 +288,10 @@ std::optional<Whole> unsplit(const Case& c) {
   const bool both_ways = schedules::by_name(c.grid.schedule).placement == schedules::Placement::both_ways;
   const bool several = c.grid.pipelines > 1;
   if (c.grid.stages == 1 || (several && c.transport != "shared memory")) return std::nullopt;
-  const bool same_norms = c.lowering != "sharded" || !(several || both_ways);
+  const bool tied = c.network == "gpt";  // both of its stages own the parameter
+  const bool same_norms = c.lowering != "sharded" || !(several || both_ways || tied);
   if (!both_ways) return Whole{{c.grid.pipelines, 1, c.grid.micro_batches, "gpipe"}, same_norms};
-  if (several || c.network == "gpt") return std::nullopt;
+  if (several || tied) return std::nullopt;
   return Whole{{2, 1, c.grid.micro_batches / 2, "gpipe"}, same_norms};
 }
 
