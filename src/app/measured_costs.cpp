@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/job_speed.h"
+#include "app/planning.h"
 #include "app/profile_text.h"
 #include "base/count.h"
 #include "base/errors.h"
@@ -146,13 +147,11 @@ cost::Profile those_of_root(const cost::Profile& profile, const comm::World& wor
 cost::FactoredLayers factored_in_training(const Session& session) {
   const Experiment& experiment = session.experiment;
   const PlanSection& plan = experiment.plan;
-  const bool norms = experiment.train.clip_norm > 0 || experiment.train.any_grid;
   const bool parts = experiment.train.shard_optimizer || plan.tensor_parallel > 1;
   const bool flush = std::all_of(plan.schedules.begin(), plan.schedules.end(), [](const Choice& choice) {
     return (schedules::by_name(choice.name).capabilities & schedules::kSynchronous) != 0;
   });
-  const bool updates = plan.hiding.value_or(Hiding::update) == Hiding::update;
-  if (norms || parts || !flush || !updates || plan.bucket_sizes.empty()) return {};
+  if (hiding_of(experiment) != Hiding::update || parts || !flush || plan.bucket_sizes.empty()) return {};
   return {factored_layers(session.graph, experiment.data.batch, plan.bucket_sizes.front()), experiment.data.batch};
 }
 

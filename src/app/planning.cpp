@@ -41,13 +41,6 @@ std::int64_t optimizer_bytes(const runtime::TrainOptions& train) {
   return train.optimizer.momentum > 0 ? real : 0;
 }
 
-// What is not asked for otherwise is hidden as far as the experiment allows: updates wait for the global norm only
-// where something needs it (METHODS 5, level 3).
-Hiding hiding_of(const Experiment& experiment) {
-  const bool needs_norm = experiment.train.clip_norm > 0 || experiment.train.any_grid;
-  return experiment.plan.hiding.value_or(needs_norm ? Hiding::backward : Hiding::update);
-}
-
 LoweringOptions lowering_options(const Experiment& experiment, std::int64_t tag_limit) {
   LoweringOptions options;
   options.hiding = hiding_of(experiment);
@@ -352,6 +345,11 @@ planner::Ranking search(const planner::Request& request, const Experiment& exper
 }
 
 }  // namespace
+
+Hiding hiding_of(const Experiment& experiment) {
+  const bool needs_norm = experiment.train.clip_norm > 0 || experiment.train.any_grid;
+  return experiment.plan.hiding.value_or(needs_norm ? Hiding::backward : Hiding::update);
+}
 
 plan::TrainingBytes training_bytes(const Experiment& experiment) {
   return {kernels::carried_bytes(experiment.train.precision), optimizer_bytes(experiment.train),

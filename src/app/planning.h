@@ -24,6 +24,10 @@ class Misfit : public InvalidInput {
 /// What the experiment's training adds to the graph.
 plan::TrainingBytes training_bytes(const Experiment& experiment);
 
+/// What is not asked for otherwise is hidden as far as the experiment allows: updates wait for the global norm only
+/// where something needs it (METHODS 5, level 3).
+Hiding hiding_of(const Experiment& experiment);
+
 /// Plans, best first, and what was refused. `plans` is empty when none fits.
 struct Planned {
   planner::Ranking ranking;

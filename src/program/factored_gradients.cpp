@@ -30,8 +30,7 @@ bool is_in_one_place(const Program& program, const Bucket& bucket) {
   return true;
 }
 
-// The rows of a batch; 0 where the gradient of what is the weight of one linear layer, or is not, is better kept as a
-// whole.
+// The rows of a batch; 0 where the tensor is not the weight of one linear layer, or its gradient is better kept whole.
 std::int64_t rows_of_factors(const Graph& graph, TensorId weight, std::int64_t batch) {
   const auto users = graph.consumers(weight);
   if (users.size() != 1 || graph.op(users.front()).schema->name != "linear") return 0;

@@ -131,6 +131,7 @@ if sys.argv[1] == "end":
     pid = os.getppid()
     while words(pid, "comm").strip() != "millrace": pid = int(words(pid, "stat").rsplit(")", 1)[1].split()[1])
     os.kill(pid, signal.SIGKILL)
+print("UserWarning: what a library says beside it")
 print('{"sps": [100.0, 100.0, 100.0], "hwm": [1000.0]}')
 )py";
 

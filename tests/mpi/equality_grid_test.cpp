@@ -295,6 +295,12 @@ std::optional<Whole> unsplit(const Case& c) {
   return Whole{{2, 1, c.grid.micro_batches / 2, "gpipe"}, same_norms};
 }
 
+std::vector<double> losses(const TrainingRun& run) {
+  std::vector<double> all;
+  for (const IterationRow& row : run.rows) all.push_back(row.loss);
+  return all;
+}
+
 // Runs on the first ranks of the job; the others wait. Parameters are on rank 0.
 TrainingRun run(const Graph& graph, const Plan& plan, int ranks, const RunSettings& s) {
   return on_ranks(ranks, graph, plan, SmallSource(graph, 800, 30), s);
@@ -334,6 +340,7 @@ class EqualityGrid : public ::testing::TestWithParam<Selection> {
     if (const std::optional<Whole> whole = unsplit(c)) {
       const TrainingRun& same = reference(graph, whole->grid, s, c.network + optimizer + " unsplit");
       if (world_rank() == 0) {
+        EXPECT_TRUE(losses(split) == losses(same));
         EXPECT_LE(row_difference(split, same), whole->same_norms ? 0.0 : 1e-14);
         EXPECT_TRUE(split.values == same.values);
       }

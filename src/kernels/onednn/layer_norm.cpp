@@ -65,10 +65,10 @@ class LayerNorm : public OpKernel {
         mean = row_sum(x, width_) / static_cast<float>(width_);
         const float variance = row_squares(x, mean, width_) / static_cast<float>(width_);
         inverse = 1.0F / std::sqrt(variance + epsilon_);
-      }
-      if (training_) {
-        extra(call)[2 * r] = mean;
-        extra(call)[2 * r + 1] = inverse;
+        if (training_) {
+          extra(call)[2 * r] = mean;
+          extra(call)[2 * r + 1] = inverse;
+        }
       }
       normalise(x, mean, inverse, parameter(call, 0), parameter(call, 1), output(call) + r * width_, width_);
     });
